@@ -102,6 +102,11 @@ Since = Annotated[
         },
     ),
 ]
+KINDS = ("notes", "conversations", "work")
+Kinds = Annotated[
+    list[Annotated[str, Meta(pattern=rf"^(?:{'|'.join(KINDS)})\Z")]],
+    Meta(min_length=1, max_length=len(KINDS), extra={"expected": f"one or more of {', '.join(KINDS)}"}),
+]
 Names = Annotated[list[Word], Meta(max_length=64)]
 SourceNames = Annotated[
     list[Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9_-]{0,39}\Z")]],

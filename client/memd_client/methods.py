@@ -121,6 +121,7 @@ class Methods:
         limit_weak: bool = False,
         caller: str = "",
         until: str | None = None,
+        kinds: Sequence[str] | None = None,
     ) -> SearchReply:
         """Search an agent's memory by keywords and vectors, as the files are now.
 
@@ -152,6 +153,8 @@ class Methods:
                 `include_weak` or a `min_score` of 0 or less.
             caller: The program that asks, for the log of recalls; empty: the client's name in `hello`.
             until: Only what was said or written up to the end of a day (`2026-11-30`), or before a duration (`7d`).
+            kinds: Only `notes`, `conversations`, or both; or `work` alone: commands that agents ran and files that they
+                read or changed, by keywords; None: notes and conversations.
 
         Returns:
             `hits`, best first, each with `path`, `start_line` and `end_line` (from 1, inclusive), `score` (0 to 1),
@@ -186,6 +189,7 @@ class Methods:
                 limit_weak=limit_weak,
                 caller=caller,
                 until=until,
+                kinds=kinds,
             )
         )
 
@@ -210,6 +214,7 @@ class Methods:
         limit_weak: bool = False,
         caller: str = "",
         until: str | None = None,
+        kinds: Sequence[str] | None = None,
     ) -> SearchAgentsReply:
         """Search the memory of several agents and return their hits in one list.
 
@@ -233,6 +238,7 @@ class Methods:
             limit_weak: As in `search`, for the hits of all agents together.
             caller: As in `search`.
             until: As in `search`.
+            kinds: As in `search`.
 
         Returns:
             `hits` as in `search`, best first, each with its `agent`; `agents`, a row for each: `mode`, `degraded`,
@@ -264,6 +270,7 @@ class Methods:
                 limit_weak=limit_weak,
                 caller=caller,
                 until=until,
+                kinds=kinds,
             )
         )
 

@@ -130,6 +130,7 @@ def search(
     limit_weak: bool = False,
     caller: str = "",
     until: str | None = None,
+    kinds: Sequence[str] | None = None,
 ) -> PreparedRequest[SearchReply]:
     """Return the request of `Client.search`."""
     params = SearchParams(
@@ -151,6 +152,7 @@ def search(
         limit_weak=limit_weak,
         caller=caller,
         until=until,
+        kinds=None if kinds is None else list(kinds),
     )
     return prepare("search", params, SearchReply)
 
@@ -175,6 +177,7 @@ def search_agents(
     limit_weak: bool = False,
     caller: str = "",
     until: str | None = None,
+    kinds: Sequence[str] | None = None,
 ) -> PreparedRequest[SearchAgentsReply]:
     """Return the request of `Client.search_agents`."""
     params = SearchAgentsParams(
@@ -196,6 +199,7 @@ def search_agents(
         limit_weak=limit_weak,
         caller=caller,
         until=until,
+        kinds=None if kinds is None else list(kinds),
     )
     return prepare("search_agents", params, SearchAgentsReply)
 

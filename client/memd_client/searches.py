@@ -11,6 +11,7 @@ from memd_client.limits import (
     AgentIds,
     IndexPath,
     Key,
+    Kinds,
     MaxChars,
     MaxResults,
     Milliseconds,
@@ -57,6 +58,8 @@ class SearchParams(Record, frozen=True):
             `include_weak` or a `min_score` of 0 or less.
         caller: The program that asks, for the log of recalls; empty: the client's name in `hello`.
         until: Only what was said or written up to the end of a day (`2026-11-30`), or before a duration (`7d`).
+        kinds: Only `notes`, `conversations`, or both; or `work` alone: commands that agents ran and files that they
+            read or changed, by keywords; None: notes and conversations.
 
     Returns:
         `hits`, best first, each with `path`, `start_line` and `end_line` (from 1, inclusive), `score` (0 to 1),
@@ -90,6 +93,7 @@ class SearchParams(Record, frozen=True):
     limit_weak: bool = False
     caller: Name = ""
     until: Since | None = None
+    kinds: Kinds | None = None
 
 
 class Supersession(Record, frozen=True):
@@ -245,6 +249,7 @@ class SearchAgentsParams(Record, frozen=True):
         limit_weak: As in `search`, for the hits of all agents together.
         caller: As in `search`.
         until: As in `search`.
+        kinds: As in `search`.
 
     Returns:
         `hits` as in `search`, best first, each with its `agent`; `agents`, a row for each: `mode`, `degraded`,
@@ -275,6 +280,7 @@ class SearchAgentsParams(Record, frozen=True):
     limit_weak: bool = False
     caller: Name = ""
     until: Since | None = None
+    kinds: Kinds | None = None
 
 
 class SearchedAgent(Record, frozen=True):

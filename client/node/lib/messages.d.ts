@@ -620,6 +620,9 @@ export interface SearchParams {
   caller?: string;
   /** Only what was said or written up to the end of a day (`2026-11-30`), or before a duration (`7d`). */
   until?: string | null;
+  /** Only `notes`, `conversations`, or both; or `work` alone: commands that agents ran and files that they read or
+   * changed, by keywords; null: notes and conversations. */
+  kinds?: string[] | null;
 }
 
 /**
@@ -818,6 +821,8 @@ export interface SearchAgentsParams {
   caller?: string;
   /** As in `search`. */
   until?: string | null;
+  /** As in `search`. */
+  kinds?: string[] | null;
 }
 
 /**

@@ -184,6 +184,13 @@ def _embedder_of(found: SearchReply | SearchedAgent) -> str:
     help="Search only this source: memory, sessions, or one of `memctl sources`; may be repeated.",
 )
 @click.option(
+    "kinds",
+    "--kind",
+    type=click.Choice(("notes", "conversations", "work")),
+    multiple=True,
+    help="Search only notes or conversations, or `work`: commands that agents ran and files that they changed.",
+)
+@click.option(
     "--project",
     type=at_most(MAX_PATH_CHARS),
     metavar="NAME",
@@ -213,6 +220,7 @@ def command(
     include_weak: bool,
     min_score: float | None,
     sources: tuple[str, ...],
+    kinds: tuple[str, ...],
     path: str | None,
     project: str | None,
     since: str | None,
@@ -230,6 +238,7 @@ def command(
         "include_weak": include_weak,
         "min_score": min_score,
         "sources": list(sources) or None,
+        "kinds": list(kinds) or None,
         "path": path,
         "project": project,
         "since": since and named_day(since),

@@ -19,12 +19,15 @@ from msgspec.structs import replace
 
 from memd.index.connection import Database, IndexFile
 from memd.index.keyword import Scope
+from memd.index.meta import generation as index_generation
 from memd.index.snapshot import take_snapshot
+from memd.index.work import WorkScope
 from memd.programs.catalog import OPENCLAW_SOURCE
 from memd.search.find import SearchResult, find
 from memd.search.freshness import DiskView, FreshnessCheck
 from memd.search.line_check import LineRelevance
 from memd.search.query import QueryVector, SearchLimits, parse_query
+from memd.search.work import search_work
 from memd.settings.agents import AgentConfig
 from memd.settings.schema import DaemonSettings
 from memd.sync.search_scheduler import SearchScheduler
@@ -33,7 +36,13 @@ from memd.system.clock import Clock
 from memd.text.query.since import parse_since, parse_until
 from memd.vector_search.active_provider import ActiveProvider
 from memd.vector_search.agent_vectors import VectorSearchManager
-from memd_client.errors import DeadlineExceededError, MemdError, QueryEmptyError, ShuttingDownError
+from memd_client.errors import (
+    BadParamsError,
+    DeadlineExceededError,
+    MemdError,
+    QueryEmptyError,
+    ShuttingDownError,
+)
 from memd_client.messages import Degradation, Hit, SearchParams, SearchReply
 
 DEADLINE_SLACK_S = 0.2
@@ -108,6 +117,8 @@ class SearchService:
             raise QueryEmptyError("the query is empty")
         started, arrived_at, deadline_ms = trio.current_time(), perf_counter(), params.deadline_ms
         budget_s = math.inf if deadline_ms is None else max(0.01, deadline_ms / 1000)
+        if params.kinds is not None and "work" in params.kinds:
+            return await self._search_work(params, started)
         with trio.move_on_after(budget_s + DEADLINE_SLACK_S), self._scheduler.searching():
             limits = self._limits(params, await self._transcript_of(params))
             look = partial(self._look, arrived_at, budget_s, with_vectors=not params.lexical_only)
@@ -129,6 +140,35 @@ class SearchService:
             hits = result.hits[: limits.max_results] if is_relevant else []
             return self._reply(params, embedded, seen, result, hits, started)
         raise DeadlineExceededError(f"search did not finish within {deadline_ms} ms")
+
+    async def _search_work(self, params: SearchParams, started: float) -> SearchReply:
+        """Return hits in work alone, from what is on disk now."""
+        if len(params.kinds or ()) > 1:
+            raise BadParamsError(
+                "search: work is searched alone", hint="search twice: for work, and for everything else"
+            )
+        budget_s = UNINDEXED_WAIT_S if params.deadline_ms is None else params.deadline_ms / 1000
+        with trio.move_on_after(budget_s + DEADLINE_SLACK_S), self._scheduler.searching():
+            view = await self._look(perf_counter(), budget_s, with_vectors=False)
+            programs = {
+                name: program
+                for name, program in self._conversations.items()
+                if params.sources is None or name in params.sources
+            }
+            scope = WorkScope(
+                sources=tuple("" if name == OPENCLAW_SOURCE else name for name in programs),
+                project=params.project,
+                except_session=params.exclude_session,
+                since_ms=None if params.since is None else parse_since(params.since, self._clock()),
+                until_ms=None if params.until is None else parse_until(params.until, self._clock()),
+            )
+            most = params.max_results or self._config.settings.query.max_results
+            find = partial(search_work, query=params.query, most=most, scope=scope, programs=programs)
+            async with self._scheduler.slot(self._index):
+                generation, hits = await self._index.read(lambda db: (index_generation(db), find(db)))
+            result = SearchResult(hits, "keyword", generation)
+            return self._reply(params, _EmbeddedQuery(), view, result, hits, started)
+        raise DeadlineExceededError(f"search did not finish within {params.deadline_ms} ms")
 
     async def _find_fresh(
         self, wanted: _Request, view: DiskView, budget_s: float
@@ -161,6 +201,11 @@ class SearchService:
         """Return the limits of a request, with settings as defaults."""
         settings = self._config.settings
         sources = tuple(params.sources) if params.sources is not None else self._searched
+        if params.kinds is not None:
+            of_kind = {"notes": self._notes, "conversations": tuple(self._conversations)}
+            sources = tuple(
+                name for kind in params.kinds for name in of_kind[kind] if sources is None or name in sources
+            )
         since_ms = None if params.since is None else parse_since(params.since, self._clock())
         scope = Scope(
             sources,

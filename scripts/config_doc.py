@@ -15,10 +15,11 @@ from typing import Any, get_args
 import msgspec
 
 from memd.embedding.remote.catalog import KNOWN, limits_of
+from memd.settings.endpoints import ProviderEntry
 from memd.settings.fields import Field, describe_type, settings_of
 from memd.settings.names import is_refused, life_settings, openclaw_key
 from memd.settings.reference import VARIABLES
-from memd.settings.schema import DaemonSettings, MemorySearch, ProviderEntry
+from memd.settings.schema import DaemonSettings, MemorySearch
 from memd.settings.sources import SourceSettings
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -14,11 +14,12 @@ import pytest
 from memd.cli.main import root
 from memd.embedding.remote.catalog import KNOWN
 from memd.settings.agents import load_settings
+from memd.settings.endpoints import ProviderEntry
 from memd.settings.fields import settings_of
 from memd.settings.lifecycle import LifecycleSettings
 from memd.settings.names import OWN_NAMES
 from memd.settings.reference import VARIABLES
-from memd.settings.schema import DaemonSettings, MemorySearch, ProviderEntry
+from memd.settings.schema import DaemonSettings, MemorySearch
 from memd_client import messages, reports
 from memd_client.framing import FrameDecoder
 from memd_client.messages import REQUESTS

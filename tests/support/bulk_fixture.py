@@ -21,7 +21,7 @@ from memd.embedding.remote.bulk.runner import BulkRunner
 from memd.embedding.remote.catalog import KNOWN
 from memd.embedding.remote.http import HttpClient
 from memd.embedding.remote.providers.table import APIS
-from memd.settings.schema import Batch
+from memd.settings.endpoints import Batch
 from tests.support.provider_errors import ProviderReply
 from tests.support.provider_jobs import FakeBatchApi
 from tests.support.provider_server import ProviderServer

@@ -15,7 +15,8 @@ from memd.embedding.local.reference import ModelReference
 from memd.embedding.provider import EmbeddingProvider
 from memd.embedding.remote.accounts import Accounts
 from memd.embedding.remote.http import HttpClient
-from memd.settings.schema import DaemonSettings, MemorySearch, ProviderEntry
+from memd.settings.endpoints import ProviderEntry
+from memd.settings.schema import DaemonSettings, MemorySearch
 from memd_client.errors import MemdError
 
 KEYS = {

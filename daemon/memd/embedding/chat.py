@@ -15,8 +15,8 @@ from memd.embedding.redaction import WINDOW
 from memd.embedding.remote.endpoint import Endpoint, Timeouts
 from memd.embedding.remote.failures import error_for_reply
 from memd.embedding.remote.http import HttpClient
+from memd.settings.endpoints import ProviderEntry
 from memd.settings.layers import shown_key
-from memd.settings.schema import ProviderEntry
 from memd_client.errors import ConfigInvalidError, ProviderReplyError
 
 MAX_REPLY_BYTES: Final = 256 * 1024

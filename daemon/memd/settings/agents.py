@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from memd.settings.endpoints import ProviderEntry
 from memd.settings.layers import Findings, Layer, absolute_path, is_path_text, read_layers, shown_key
 from memd.settings.lifecycle import LifecycleSettings
 from memd.settings.memd_toml import MemdToml, load_memd_toml, read_daemon_settings, toml_problem
@@ -38,7 +39,7 @@ from memd.settings.openclaw_file import (
     workspace_of,
 )
 from memd.settings.paths import daemon_config_file
-from memd.settings.schema import DaemonSettings, MemorySearch, ProviderEntry
+from memd.settings.schema import DaemonSettings, MemorySearch
 from memd.settings.search import earlier_index, own_index, read_search, usual_index
 from memd.settings.sources import (
     SHARED_AGENT,

@@ -16,8 +16,9 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from msgspec import Struct, field
 
+from memd.settings.endpoints import KEY_KINDS
 from memd.settings.fields import Field, Settings, convert, describe_type, describe_value, fields_of
-from memd.settings.schema import KEY_KINDS, ExtraPath, Source
+from memd.settings.schema import ExtraPath, Source
 from memd.system.nearest_name import did_you_mean
 from memd_client.errors import ConfigInvalidError
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import msgspec
 
+from memd.settings.endpoints import ProviderEntry
 from memd.settings.fields import describe_value
 from memd.settings.layers import Findings, Layer, read_layers, shown_key
-from memd.settings.schema import ProviderEntry
 from memd.system.state_file import MAX_SETTINGS_BYTES, UnreadableFileError, load_text
 from memd_client import state_folder
 from memd_client.discovery import require_utf8

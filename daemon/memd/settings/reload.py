@@ -12,9 +12,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from memd.settings.agents import AgentConfig, OpenClawHome
+from memd.settings.endpoints import ProviderEntry
 from memd.settings.fields import Settings, derived_keys
 from memd.settings.layers import shown_key
-from memd.settings.schema import DaemonSettings, ProviderEntry
+from memd.settings.schema import DaemonSettings
 from memd.system.log import log
 from memd_client.errors import MemdError
 

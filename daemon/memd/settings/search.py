@@ -10,8 +10,9 @@ from typing import Final
 import msgspec
 
 from memd.programs.catalog import OPENCLAW_SOURCE
+from memd.settings.endpoints import EndpointSettings
 from memd.settings.layers import Findings, Layer, absolute_path, read_layers
-from memd.settings.schema import EndpointSettings, Hybrid, MemorySearch, Source
+from memd.settings.schema import Hybrid, MemorySearch, Source
 
 replace = msgspec.structs.replace
 

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memd.settings.agents import OpenClawHome, agent_id_of, load_home
+from memd.settings.endpoints import ProviderEntry
 from memd.settings.reload import keep_last_valid
-from memd.settings.schema import ProviderEntry
 from tests.unit.settings.resolving import HOME, STATE, problems_of, resolved, resolved_search
 
 

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memd.settings.endpoints import EndpointSettings, ProviderEntry
 from memd.settings.memd_toml import MemdToml, load_memd_toml, read_daemon_settings
-from memd.settings.schema import DaemonSettings, EndpointSettings, MemorySearch, ProviderEntry
+from memd.settings.schema import DaemonSettings, MemorySearch
 
 
 def _load(folder: Path, text: str | bytes) -> tuple[DaemonSettings, list[str]]:

@@ -18,7 +18,8 @@ from memd.embedding.local.reference import ModelReference, parse_reference
 from memd.embedding.prefixes import Prefixes
 from memd.embedding.provider import EmbeddingProvider
 from memd.embedding.remote.catalog import AUTO_ORDER
-from memd.settings.schema import DaemonSettings, MemorySearch, ProviderEntry
+from memd.settings.endpoints import ProviderEntry
+from memd.settings.schema import DaemonSettings, MemorySearch
 from memd.system.log import log
 from memd_client.errors import MemdError, ModelMissingError, ProviderUnavailableError, ShuttingDownError
 

@@ -13,9 +13,9 @@ from typing import Final
 from memd.embedding.remote.catalog import KnownProvider
 from memd.embedding.secret import Secret
 from memd.settings.agents import DEFAULT_AGENT
+from memd.settings.endpoints import KEY_KINDS, EndpointSettings, ProviderEntry
 from memd.settings.layers import key_text, shown_key
 from memd.settings.openclaw_file import load_document
-from memd.settings.schema import KEY_KINDS, EndpointSettings, ProviderEntry
 from memd.system.clock import Clock, wall_clock_ms
 from memd.system.log import log
 from memd_client.errors import ConfigInvalidError

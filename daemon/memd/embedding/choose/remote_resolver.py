@@ -27,8 +27,9 @@ from memd.embedding.remote.catalog import (
 )
 from memd.embedding.remote.endpoint import Endpoint
 from memd.embedding.space import VectorSpace
+from memd.settings.endpoints import Batch, EndpointSettings, ProviderEntry
 from memd.settings.layers import shown_key
-from memd.settings.schema import Batch, EndpointSettings, MemorySearch, ProviderEntry
+from memd.settings.schema import MemorySearch
 from memd_client.errors import ConfigInvalidError, ProviderUnavailableError
 
 AUTH_HEADERS: Final = ("authorization", "api-key", "x-api-key", "x-goog-api-key")

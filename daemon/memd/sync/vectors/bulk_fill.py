@@ -15,7 +15,7 @@ from memd.embedding.remote.bulk.runner import BulkRunner
 from memd.embedding.remote.remote import RemoteProvider
 from memd.index.connection import IndexFile
 from memd.index.meta import load_jobs, save_jobs
-from memd.settings.schema import Batch, EndpointSettings
+from memd.settings.endpoints import Batch, EndpointSettings
 from memd.system.clock import Clock
 from memd.system.log import log
 from memd_client.errors import MemdError

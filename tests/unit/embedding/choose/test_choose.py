@@ -9,8 +9,9 @@ import pytest
 
 from memd.embedding.local.reference import DEFAULT_LOCAL_MODEL, local_space, parse_reference
 from memd.embedding.remote.catalog import AUTO_ORDER
+from memd.settings.endpoints import EndpointSettings
 from memd.settings.local import Local
-from memd.settings.schema import EndpointSettings, MemorySearch
+from memd.settings.schema import MemorySearch
 from memd_client.errors import (
     ConfigInvalidError,
     LocalExtraMissingError,

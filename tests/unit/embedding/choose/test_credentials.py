@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from memd.embedding.choose.credentials import MAX_PROFILES_BYTES, expand, find_key, usable_headers, usable_key
 from memd.embedding.remote.catalog import GEMINI, OPENAI
 from memd.embedding.secret import Secret
-from memd.settings.schema import EndpointSettings, ProviderEntry
+from memd.settings.endpoints import EndpointSettings, ProviderEntry
 from memd_client.errors import ConfigInvalidError
 from tests.support.logs import capture_logs
 

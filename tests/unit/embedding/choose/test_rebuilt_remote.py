@@ -19,7 +19,8 @@ from memd.embedding.prefixes import NONE, Prefixes
 from memd.embedding.remote.catalog import AUTO_ORDER, KNOWN
 from memd.embedding.remote.remote import RemoteProvider
 from memd.embedding.space import VectorSpace
-from memd.settings.schema import DaemonSettings, EndpointSettings, MemorySearch, ProviderEntry
+from memd.settings.endpoints import EndpointSettings, ProviderEntry
+from memd.settings.schema import DaemonSettings, MemorySearch
 from memd_client.errors import (
     ConfigInvalidError,
     MemdError,

@@ -8,7 +8,8 @@ from memd.embedding.local.reference import space_of
 from memd.embedding.prefixes import NONE, prefixes_of
 from memd.embedding.provider import BatchLimits
 from memd.embedding.remote.catalog import AUTO_ORDER, KNOWN, limits_of
-from memd.settings.schema import Batch, EndpointSettings, MemorySearch, ProviderEntry
+from memd.settings.endpoints import Batch, EndpointSettings, ProviderEntry
+from memd.settings.schema import MemorySearch
 from memd.settings.search import DEFAULT_MODELS
 from memd_client.errors import ConfigInvalidError, MemdError, ProviderUnavailableError
 from tests.support.chooser_fixture import KEYS, key_in, plan, remote_resolver

@@ -30,7 +30,7 @@ from memd.lifecycle.notes.slug import (
     slug_of_conversation,
     slug_of_time,
 )
-from memd.settings.schema import ProviderEntry
+from memd.settings.endpoints import ProviderEntry
 from memd.sources.rules import is_memory_path
 from memd.text.query.dates import date_in_path
 from memd_client.errors import ConfigInvalidError, ProviderFailedError, ProviderReplyError

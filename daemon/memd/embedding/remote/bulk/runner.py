@@ -14,7 +14,7 @@ from memd.embedding.numbers import clamped_count
 from memd.embedding.remote.bulk.api import BulkApi, BulkResults, BulkState, match_to_hashes
 from memd.embedding.remote.bulk.jobs import JobRecord, JobStore, split_into_jobs
 from memd.embedding.remote.circuit_breaker import named_pause_s
-from memd.settings.schema import Batch
+from memd.settings.endpoints import Batch
 from memd.system.clock import Clock, has_passed
 from memd.system.log import log
 from memd_client.errors import (

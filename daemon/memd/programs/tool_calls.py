@@ -12,6 +12,7 @@ import msgspec
 from memd.programs.blocks import visible_text
 from memd.programs.claude_records import ClaudeRecord
 from memd.programs.records import decode_record, is_set, text_of
+from memd.programs.spans import diff_lines
 from memd.programs.work import WorkLog, WorkStatus, exit_code_in
 
 _REFUSALS: Final = ("The user doesn't want to ", "Permission to use ")
@@ -57,7 +58,16 @@ def read_claude_code(log: WorkLog, record: ClaudeRecord, place: int, time_ms: in
             status = "unknown"
         code = exit_code_in(said.partition("\n")[0]) if is_error else None
         is_new = facts.get("type") == "create"
-        log.result(block.get("tool_use_id"), status, said, exit_code=code, is_new=is_new)
+        diff = (
+            _hunk_lines(facts) if facts.get("type") == "update" or is_set(facts.get("userModified")) else ()
+        )
+        log.result(block.get("tool_use_id"), status, said, exit_code=code, is_new=is_new, diff=diff)
+
+
+def _hunk_lines(facts: dict[str, Any]) -> list[str]:
+    """Return the lines of a structured patch; each of its parts begins with an empty line."""
+    hunks = [hunk.get("lines") for hunk in _dicts(facts.get("structuredPatch"))]
+    return [text_of(line) for lines in hunks if isinstance(lines, list) for line in ["", *lines]]
 
 
 def read_codex(log: WorkLog, data: bytes, place: int, time_ms: int | None) -> None:
@@ -90,7 +100,7 @@ def _read_codex_item(log: WorkLog, item: dict[str, Any], place: int, time_ms: in
     if item.get("type") not in ("CommandExecution", "FileChange"):
         return
     if call not in log:
-        arguments = {"patch": "\n".join(_patch_headings(changes))} if changes else item
+        arguments = {"patch": "\n".join(_patch_lines(changes))} if changes else item
         log.call("apply_patch" if changes else "shell", arguments, place, call=call, time_ms=time_ms)
     status = _STATUS.get(text_of(item.get("status")), "unknown")
     said = item.get("aggregatedOutput", item.get("aggregated_output"))
@@ -99,12 +109,17 @@ def _read_codex_item(log: WorkLog, item: dict[str, Any], place: int, time_ms: in
     log.result(call, status, said, exit_code=None if code == -1 else code, folder=folder, is_final=True)
 
 
-def _patch_headings(changes: dict[str, Any]) -> Iterator[str]:
-    """Yield the headings of a patch with some changes."""
+def _patch_lines(changes: dict[str, Any]) -> Iterator[str]:
+    """Yield the lines of a patch with some changes."""
     for path, change in changes.items():
         yield f"*** {_VERBS.get(text_of(_dict(change).get('type')), 'Update')} File: {path}"
         if moved := text_of(_dict(change).get("move_path")):
             yield f"*** Move to: {moved}"
+        sign = "+" if text_of(_dict(change).get("type")) == "add" else " "
+        yield from (
+            f"{sign}{line}" for line in text_of(_dict(change).get("content")).removesuffix("\n").split("\n")
+        )
+        yield from diff_lines(text_of(_dict(change).get("unified_diff")))
 
 
 def read_gemini(log: WorkLog, data: bytes, place: int, time_ms: int | None) -> None:
@@ -120,8 +135,10 @@ def read_gemini(log: WorkLog, data: bytes, place: int, time_ms: int | None) -> N
         code = exit_code_in(said) if row.get("name") == "run_shell_command" else None
         status = _STATUS.get(text_of(row.get("status")), "unknown")
         status = "unknown" if "\nBackground PIDs:" in said else status
-        is_new = _dict(row.get("resultDisplay")).get("isNewFile") is True
-        log.result(row.get("id"), status, _GEMINI_EXIT.sub("", said), exit_code=code, is_new=is_new)
+        shown = _dict(row.get("resultDisplay"))
+        is_new, diff = shown.get("isNewFile") is True, diff_lines(text_of(shown.get("fileDiff")))
+        said = _GEMINI_EXIT.sub("", said)
+        log.result(row.get("id"), status, said, exit_code=code, is_new=is_new, diff=diff)
 
 
 def read_copilot(log: WorkLog, kind: str, data: bytes, place: int, time_ms: int | None) -> None:
@@ -147,9 +164,11 @@ def read_opencode(log: WorkLog, data: bytes | None, place: int, time_ms: int | N
         if part.get("type") == "tool" and state:
             call, tool = part.get("callID") or part.get("id"), part.get("tool") or part.get("name")
             log.call(tool, state.get("input"), place, call=call, time_ms=time_ms)
-            code = _dict(state.get("metadata") or state.get("structured")).get("exit")
+            facts = _dict(state.get("metadata") or state.get("structured"))
             said = visible_text(state.get("output") or state.get("content") or state.get("error"))
-            log.result(call, _STATUS.get(text_of(state.get("status")), "unknown"), said, exit_code=code)
+            status = _STATUS.get(text_of(state.get("status")), "unknown")
+            is_new, diff = facts.get("exists") is False, diff_lines(text_of(facts.get("diff")))
+            log.result(call, status, said, exit_code=facts.get("exit"), is_new=is_new, diff=diff)
 
 
 def _object(data: bytes | msgspec.Raw | None) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
+from memd.programs.spans import GAP, Spans, spans_of, spans_of_diff
 from memd.programs.values import text_of
 from memd.text.redact.secrets import redact
 
@@ -60,6 +61,8 @@ class FileChange(NamedTuple):
         path: Its path: absolute if the folder is known.
         action: What was done; writing is `edited` if the program doesn't record that the file is new.
         status: Whether it was done.
+        old: What an edit replaced, at most 2 kB without secrets; a line `…` is between two changes.
+        new: What it wrote instead, alike; of a written file without an earlier version the beginning.
     """
 
     path: str
@@ -68,6 +71,8 @@ class FileChange(NamedTuple):
     place: int = 0
     time_ms: int | None = None
     call: str = ""
+    old: str = ""
+    new: str = ""
 
 
 Step: TypeAlias = Command | FileChange
@@ -77,14 +82,16 @@ _ACTIONS: Final[dict[str, FileAction]] = {
     name: action for action, names in _TOOLS["files"].items() for name in names
 }
 _LAUNCHER = re.compile(r"-l?c|-Command|/[cC]")
-_PATCHED = re.compile(r"^\*\*\* (?:(Add|Update|Delete) File|Move to): *(.+?)\s*$", re.MULTILINE)
+_PATCHED = re.compile(
+    r"^\*\*\* (Add|Update|Delete) File: *(\S.*)$(?:\n\*\*\* Move to: *(\S.*)$)?", re.MULTILINE
+)
+_PATCH_COMMAND = re.compile(r"\s*(?:cd\s+(\S+)\s*&&\s*)?apply_?patch\b[^\n]*\n?\s*\*\*\* Begin Patch")
 _PATCH_ACTIONS: Final[dict[str, FileAction]] = {"Add": "created", "Update": "edited", "Delete": "deleted"}
 _ABSOLUTE = re.compile(r"/|~|[A-Za-z]:[\\/]")
 _EXIT = re.compile(
     r"^(?:Process exited with code|Exit [Cc]ode:?|Command exited with code) (-?\d{1,10})$", re.M
 )
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?)")
-_GAP: Final = "…"
 _ERROR = re.compile(
     r"^E {2,}|(?<!\b0 )(?<!\bno )(?:\b(?:\w*(?:error|exception|panic)s?|fatal|failed|failure|denied|refused|undefined"
     r"|not found|no such|can(?:not|'t)|timed out|\w*fehler|fehlgeschlagen|erreur|ошибка)\b"
@@ -133,6 +140,7 @@ class WorkLog:
         folder: str = "",
         is_new: bool = False,
         is_final: bool = False,
+        diff: Iterable[str] = (),
     ) -> None:
         """Add the result of a call.
 
@@ -144,15 +152,19 @@ class WorkLog:
             folder: The working directory, if it is recorded with the result.
             is_new: Whether a written file is recorded as new.
             is_final: Whether later results of the call are ignored.
+            diff: Lines of the diff of a changed file, if the call doesn't tell what it replaced.
         """
         call = text_of(call)
         code = exit_code if isinstance(exit_code, int) and not isinstance(exit_code, bool) else None
         status = "failed" if code and status != "refused" else status
-        for number in self._calls.get(call, ()) if call not in self._final else ():
+        numbers = self._calls.get(call, range(0)) if call not in self._final else range(0)
+        for number in numbers:
             step = self.steps[number]
             if isinstance(step, FileChange):
                 action = "created" if is_new and step.action == "edited" else step.action
-                self.steps[number] = step._replace(status=status, action=action)
+                has_diff = bool(diff) and len(numbers) == 1 and action in ("edited", "created")
+                old, new = spans_of_diff(step.path, diff) if has_diff else (step.old, step.new)
+                self.steps[number] = step._replace(status=status, action=action, old=old, new=new)
             else:
                 said = "" if status in ("ok", "refused") else _excerpt(text_of(output))
                 folder = folder or step.folder
@@ -185,7 +197,7 @@ def located(steps: Iterable[Step], folder: str) -> list[Step]:
 
 def error_line(output: str) -> str:
     """Return the line of an output that names the error, else its last line."""
-    lines = [line.strip() for line in output.splitlines() if line.strip() and line != _GAP]
+    lines = [line.strip() for line in output.splitlines() if line.strip() and line != GAP]
     return lines[_error_at(lines)][:MAX_ERROR_CHARS] if lines else ""
 
 
@@ -198,17 +210,43 @@ def _steps_of(tool: str, arguments: dict[str, Any], folder: str) -> Iterator[Ste
     folder, is_patch = text_of(argument("folder")) or folder, tool in _TOOLS["patches"]
     if tool in _TOOLS["commands"]:
         line = _command_line(argument("line"))
-        is_patch = line.lstrip().startswith("apply_patch") and "*** Begin Patch" in line
-        if line.strip() and not is_patch:
+        if (patch := _PATCH_COMMAND.match(line[:MAX_LINE_CHARS])) is not None:
+            folder, is_patch = _joined(folder, patch[1] or "."), True
+        elif line.strip():
             yield Command(redact(line)[0][:MAX_LINE_CHARS], folder)
     elif (action := _ACTIONS.get(tool)) is not None and (path := text_of(argument("path"))):
-        yield FileChange(_joined(folder, path), action)
-    patched = ""
-    for verb, path in _PATCHED.findall(text_of(argument("patch"))) if is_patch else ():
-        if not verb:  # moved
-            yield FileChange(_joined(folder, patched), "deleted")
-        patched = path
-        yield FileChange(_joined(folder, path), _PATCH_ACTIONS.get(verb, "created"))
+        old, new = _spans(path, arguments) if action in ("edited", "created") else ("", "")
+        yield FileChange(_joined(folder, path), action, old=old, new=new)
+    if is_patch:
+        yield from _patched(text_of(argument("patch")), folder)
+
+
+def _spans(path: str, arguments: dict[str, Any]) -> Spans:
+    """Return what the arguments of an edit replace, and with what."""
+    edits = arguments.get("edits")
+    rows = (
+        [arguments, *(edit for edit in edits if isinstance(edit, dict))]
+        if isinstance(edits, list)
+        else [arguments]
+    )
+    names = _TOOLS["arguments"]["old"], _TOOLS["arguments"]["new"]
+    texts = [
+        [next(filter(None, (text_of(row.get(key)) for key in keys)), "") for keys in names] for row in rows
+    ]
+    return spans_of(path, [(old, new) for old, new in texts])
+
+
+def _patched(patch: str, folder: str) -> Iterator[FileChange]:
+    """Yield the files that a patch changes, each with its lines up to the next one."""
+    headings = list(_PATCHED.finditer(patch))
+    ends = [*(heading.start() for heading in headings[1:]), len(patch)]
+    for heading, end in zip(headings, ends, strict=True):
+        verb, path, moved = (text_of(part).strip() for part in heading.groups())
+        old, new = spans_of_diff(path, patch[heading.end() : end].split("\n"))
+        yield FileChange(_joined(folder, path), _PATCH_ACTIONS[verb], old=old, new=new)
+        if moved:
+            yield FileChange(_joined(folder, path), "deleted")
+            yield FileChange(_joined(folder, moved), "created")
 
 
 def _command_line(command: object) -> str:
@@ -226,14 +264,14 @@ def _joined(folder: str, path: str) -> str:
 def _excerpt(output: str) -> str:
     """Return the lines of an output around its error, and its last ones."""
     if len(output) > MAX_READ_CHARS:
-        output = f"{output[: MAX_READ_CHARS // 2]}\n{_GAP}\n{output[-MAX_READ_CHARS // 2 :]}"
+        output = f"{output[: MAX_READ_CHARS // 2]}\n{GAP}\n{output[-MAX_READ_CHARS // 2 :]}"
     lines = [line.rstrip() for line in redact(_ESCAPE.sub("", output))[0].splitlines() if line.strip()]
     lines = [line if len(line) <= MAX_ERROR_CHARS else f"{line[: MAX_ERROR_CHARS - 1]}…" for line in lines]
     first = max(0, _error_at(lines) - 1)
     head = _fitting(lines[first:], MAX_OUTPUT_BYTES * 3 // 5)
     rest = lines[first + len(head) :]
     tail = _fitting(rest[::-1], MAX_OUTPUT_BYTES * 2 // 5 - 5)[::-1]
-    return "\n".join([*head, *([_GAP] if len(tail) < len(rest) else []), *tail])
+    return "\n".join([*head, *([GAP] if len(tail) < len(rest) else []), *tail])
 
 
 def _error_at(lines: list[str]) -> int:

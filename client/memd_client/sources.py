@@ -40,6 +40,8 @@ class SessionInfo(Record, frozen=True):
         speakers: Who speaks in the hit: `user`, `assistant`.
         open: Shell command that opens the session in its program, from any folder, or empty.
         deleted: The program deleted the session; memd kept a copy.
+        commands: Commands that the agent ran in it.
+        files: Files that the agent changed in it.
     """
 
     program: str
@@ -51,6 +53,8 @@ class SessionInfo(Record, frozen=True):
     speakers: list[str] = field(default_factory=list)
     open: str = ""
     deleted: bool = False
+    commands: int = 0
+    files: int = 0
 
 
 class SourcesParams(Record, frozen=True):

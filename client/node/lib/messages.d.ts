@@ -665,6 +665,10 @@ export interface SessionInfo {
   open: string;
   /** The program deleted the session; memd kept a copy. */
   deleted: boolean;
+  /** Commands that the agent ran in it. */
+  commands: number;
+  /** Files that the agent changed in it. */
+  files: number;
 }
 
 /**

@@ -110,7 +110,7 @@ export const SHAPES = {
   },
   SessionInfo: {
     needs: ["program", "id"],
-    defaults: {"title": "", "project": "", "branch": "", "date": "", "speakers": [], "open": "", "deleted": false},
+    defaults: {"title": "", "project": "", "branch": "", "date": "", "speakers": [], "open": "", "deleted": false, "commands": 0, "files": 0},
   },
   Hit: {
     needs: ["path", "start_line", "end_line", "score", "vector_score", "text_score", "snippet", "source", "citation"],

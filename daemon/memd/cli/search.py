@@ -41,7 +41,7 @@ from memd_client.hit_text import CUT_MARK, GAP, INDENT, LINE_ENDS, NO_STRONG_MAT
 if TYPE_CHECKING:
     from memd.cli.output import Output
     from memd_client import Client
-    from memd_client.messages import Hit, SearchAgentsReply, SearchedAgent, SearchReply
+    from memd_client.messages import Hit, SearchAgentsReply, SearchedAgent, SearchReply, SessionInfo
 
 
 STYLES_OF_PARTS = {"conversation": "title", "superseded_by": "warn", "heading": "label"}
@@ -328,13 +328,20 @@ def _hit_lines(hit: Hit, *, with_opener: bool) -> list[Line]:
     lines = [line(place, day, relevance)]
     lines += [line((each, STYLES_OF_PARTS[part])) for part, each in text.about()]
     if with_opener and hit.session is not None and hit.session.open and not hit.session.deleted:
-        lines.append(line((hit.session.open, "quiet")))
+        lines.append(line(*dotted((hit.session.open, "quiet"), *_work_of(hit.session))))
     lines += [line(*pieces, indent=INDENT) for pieces in marked_lines(hit)]
     head = " " * INDENT + BECAUSE
     for why in (hit.explain or {}).get("reasons", ()):
         lines.append(Line(((str(why), "quiet"),), BECAUSE_INDENT, (head, "label")))
         head = ""  # shown once: on a pipe it separates the reasons from the snippet
     return lines
+
+
+def _work_of(session: SessionInfo) -> list[Piece]:
+    """Return how much an agent did in a session, if it did anything."""
+    amounts = ((session.commands, "command"), (session.files, "changed file"))
+    parts = [count(number, noun) for number, noun in amounts if number]
+    return [(", ".join(parts), "quiet")] if parts else []
 
 
 def marked_lines(hit: Hit) -> Iterator[tuple[Piece, ...]]:

@@ -155,6 +155,8 @@ def _add_work(db: Database) -> None:
           content = '', contentless_delete = 1, tokenize = 'porter unicode61 remove_diacritics 2'
         );"""
     )
+    for column in ("commands", "files"):
+        db.execute(f"ALTER TABLE transcripts ADD COLUMN {column} INTEGER NOT NULL DEFAULT 0")
     db.execute("INSERT INTO work_fts (work_fts, rank) VALUES ('rank', ?)", (WORK_RANK,))
 
 

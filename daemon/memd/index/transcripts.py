@@ -31,6 +31,7 @@ class SessionFacts(NamedTuple):
         is_deleted: Whether the program deleted the transcript, so that only memd's copy is left.
         release: The program's release that wrote the newest record.
         unknown_types: The number of records of each unknown type as JSON; empty if there are none.
+        commands, files: Number of commands that were run, and of files that were changed.
     """
 
     program: str = ""
@@ -46,6 +47,8 @@ class SessionFacts(NamedTuple):
     is_deleted: bool = False
     release: str = ""
     unknown_types: str = ""
+    commands: int = 0
+    files: int = 0
 
 
 NO_FACTS = SessionFacts()

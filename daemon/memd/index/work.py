@@ -162,16 +162,6 @@ def count_work(db: Database) -> dict[str, WorkCounts]:
     return {str(program): WorkCounts(*(int(str(number)) for number in counts)) for program, *counts in rows}
 
 
-def count_by_path(db: Database, paths: Collection[str]) -> dict[str, WorkCounts]:
-    """Return the number of commands and of distinct files that were changed, of some conversations."""
-    rows = db.execute(
-        """SELECT path, sum(action = 'ran'), count(DISTINCT iif(action IN ('ran', 'read'), NULL, subject)) FROM work
-           WHERE path IN (SELECT value FROM json_each(?)) GROUP BY path""",
-        (json.dumps(sorted(paths)),),
-    )
-    return {str(path): WorkCounts(int(str(commands)), int(str(files))) for path, commands, files in rows}
-
-
 def has_work(db: Database, project: str = "") -> bool:
     """Return whether there is any work, or any of a project."""
     condition, values = _condition(WorkScope(project=project or None))

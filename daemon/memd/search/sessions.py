@@ -67,6 +67,8 @@ def session_info(
         speakers=list(speakers),
         open=how_to_open(program, facts.session, facts.cwd),
         deleted=facts.is_deleted,
+        commands=facts.commands,
+        files=facts.files,
     )
 
 

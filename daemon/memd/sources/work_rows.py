@@ -62,7 +62,9 @@ def row_of(step: Step, folder: str) -> WorkRow:
         )
     else:
         name = posixpath.basename(step.path)
-        row = WorkRow(step.place, time_ms, step.action, step.status, None, "", step.path, name, "", "", "")
+        row = WorkRow(
+            step.place, time_ms, step.action, step.status, None, "", step.path, name, "", step.new, step.old
+        )
     digest = hashlib.blake2b(repr(row).encode("utf-8", "replace"), digest_size=8).digest()
     return row._replace(digest=int.from_bytes(digest, "big", signed=True))
 

@@ -74,7 +74,7 @@ def test_index_of_an_earlier_release_reads_sessions_with_unknown_records_again()
     with transaction(db):
         store_transcript(db, "codex/a", StoredTranscript([1], facts=SessionFacts("codex", "a", unknown=3)))
         store_transcript(db, "codex/b", StoredTranscript([1], facts=SessionFacts("codex", "b")))
-    for column in ("release", "unknown_types"):
+    for column in ("release", "unknown_types", "commands", "files"):
         db.execute(f"ALTER TABLE transcripts DROP COLUMN {column}")
     db.execute("DROP TABLE work; DROP TABLE work_fts;")
     db.pragma("user_version", 6)
@@ -91,4 +91,4 @@ def test_index_of_an_earlier_release_reads_sessions_with_unknown_records_again()
 
 def test_facts_in_copies_of_earlier_releases_are_read() -> None:
     facts = SessionFacts("codex", "a", title="Ports", unknown=3)
-    assert msgspec.json.decode(msgspec.json.encode(facts[:-2]), type=SessionFacts) == facts
+    assert msgspec.json.decode(msgspec.json.encode(facts[:-4]), type=SessionFacts) == facts

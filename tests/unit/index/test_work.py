@@ -12,7 +12,6 @@ from memd.index.work import (
     WorkRow,
     WorkScope,
     choose_work,
-    count_by_path,
     count_work,
     find_by_error,
     find_failures,
@@ -108,7 +107,6 @@ def test_work_is_deleted_with_its_conversation_and_with_the_setting_of_its_sourc
     with transaction(db):
         forget_file(db, "codex/a")
     assert count_work(db) == {"gemini": WorkCounts(1, 1, 4)}
-    assert count_by_path(db, ["gemini/b"]) == {"gemini/b": WorkCounts(1, 1)}
     with transaction(db):
         choose_work(db, ["codex"])
     assert find_work_sources(db) == ["codex"]

@@ -16,7 +16,7 @@ from memd.index.connection import Database, IndexFile
 from memd.index.files import FileRow, IndexChange, forget_file, load_files, publish_file, touch_file
 from memd.index.meta import ADOPTED, find_chunking_scheme, set_chunking_scheme
 from memd.index.transcripts import StoredTranscript, store_transcript
-from memd.index.work import store_work
+from memd.index.work import RAN, store_work
 from memd.settings.schema import Chunking
 from memd.sources.agent_sources import AgentSources
 from memd.sources.source import FileText, Listing, SourceFile
@@ -369,7 +369,12 @@ def _write(db: Database, draft: _Draft) -> IndexChange | None:
     store_annotations(db, row.path, draft.entries, find_fact_days(file.text, row.path))
     if file.line_map or file.facts.program:
         last_from = file.resets[-1].first_line if file.resets else 1
-        transcript = StoredTranscript(file.line_map, file.times, file.redactions, last_from, file.facts)
+        work, facts = file.work or (), file.facts
+        if work:
+            changed = {row.subject for row in work if row.action not in (RAN, "read")}
+            commands = sum(row.action == RAN for row in work)
+            facts = facts._replace(commands=commands, files=len(changed))
+        transcript = StoredTranscript(file.line_map, file.times, file.redactions, last_from, facts)
         store_transcript(db, row.path, transcript)
     if file.work is not None:
         store_work(db, row.path, file.work)

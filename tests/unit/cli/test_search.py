@@ -221,6 +221,7 @@ def test_every_option_is_sent_to_the_daemon() -> None:
     ran = memctl(
         *("search", "when", "does", "it end", "--agent", "main", "--max-results", "3", "--min-score", "0.2"),
         *("--source", "memory", "--source", "sessions", "--path", "memory/2026-"),
+        *("--kind", "notes", "--kind", "conversations"),
         *("--max-chars", "900", "--include-weak"),
         search=found(),
     )
@@ -236,6 +237,7 @@ def test_every_option_is_sent_to_the_daemon() -> None:
                 "include_weak": True,
                 "min_score": 0.2,
                 "sources": ["memory", "sessions"],
+                "kinds": ["notes", "conversations"],
                 "path": "memory/2026-",
                 "project": None,
                 "since": None,
@@ -442,7 +444,7 @@ def test_disabled_memory_of_an_agent_with_the_id_all_is_an_error() -> None:
 
 
 def test_options_apply_to_a_search_of_all_agents() -> None:
-    line = "--max-results 3 --max-chars 2000 --include-weak --min-score 0.2 --source memory --path memory/"
+    line = "--max-results 3 --max-chars 2000 --include-weak --min-score 0.2 --source memory --kind notes --path memory/"
     options = [*line.split(), *"--project shop --since 7d --explain".split()]
 
     ran = search_all(replied(), *options)
@@ -456,6 +458,7 @@ def test_options_apply_to_a_search_of_all_agents() -> None:
         "include_weak": True,
         "min_score": 0.2,
         "sources": ["memory"],
+        "kinds": ["notes"],
         "path": "memory/",
         "project": "shop",
         "since": "7d",

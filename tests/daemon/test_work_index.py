@@ -112,3 +112,13 @@ def test_work_of_a_deleted_conversation_stays_in_its_copy(chat: Chat, tmp_path: 
             assert len(found(client, "integration", "work")) == 1
             stored = [path.read_bytes() for path in home.root.rglob("*") if path.is_file()]
             assert not any(SECRET.encode() in data for data in stored)
+
+
+def test_work_of_a_deleted_conversation_leaves_no_trace_after_compacting(chat: Chat, tmp_path: Path) -> None:
+    with StateHome(KEYWORD_ONLY) as home, started(home, tmp_path) as daemon, daemon.client() as client:
+        assert len(found(client, "okapi", "work")) == 1
+        chat.path.unlink()
+        assert found(client, "okapi", "work") == []
+        client.vacuum()
+        stored = [path.read_bytes() for path in (home.state / "memory").rglob("*") if path.is_file()]
+        assert not any(b"okapi" in data or b"fixtures" in data for data in stored)

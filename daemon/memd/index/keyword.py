@@ -215,4 +215,5 @@ def insert_words_of_file(db: Database, path: str, rows: Sequence[tuple[int, str,
 
 def merge_segments(db: Database) -> None:
     """Merge FTS5's segments, one from each commit, so that a word is looked up once. For after many changes."""
-    db.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('optimize')")
+    for table in ("chunks_fts", "work_fts"):
+        db.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")

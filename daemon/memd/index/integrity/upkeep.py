@@ -26,7 +26,7 @@ ALL_PAGES = 2**31 - 1
 """All free pages are released when the index closes, because no request waits then."""
 
 TABLES = frozenset(
-    {"meta", "files", "chunks", "embedding_cache", "chunks_fts", "transcripts", "refused_texts"}
+    {"meta", "files", "chunks", "embedding_cache", "chunks_fts", "transcripts", "refused_texts", "work"}
 )
 """Tables of every current index."""
 

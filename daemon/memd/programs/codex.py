@@ -22,7 +22,7 @@ from memd.programs.records import (
     time_ms_of,
     title_of,
 )
-from memd.programs.tool_calls import read_codex
+from memd.programs.tool_calls import CODEX_CALLS, codex_line, codex_payload, read_codex
 from memd.programs.work import WorkReader
 
 _HEAD = re.compile(
@@ -141,12 +141,15 @@ class CodexReader(WorkReader):
         if head is not None:
             stamp, ordinal, kind, payload_kind = head.groups()
             self._stamp = stamp.decode("utf-8", "replace")
-            if self._is_skipped(kind.decode(), (payload_kind or b"").decode(), line):
-                if self._forked.is_open or self.work is not None:
+            name = (payload_kind or b"").decode()
+            if self._is_skipped(kind.decode(), name, line):
+                has_work = self.work is not None and (name in CODEX_CALLS or kind == b"turn_context")
+                if self._forked.is_open or has_work:
                     number, time_ms = int(ordinal) if ordinal else None, time_ms_of(self._stamp)
                     is_copied = self._forked.is_copied(time_ms, number, place)
-                    if self.work is not None and not is_copied and (record := decode_record(line, _line)):
-                        read_codex(self.work, bytes(record.payload), place, time_ms)
+                    if self.work is not None and has_work and not is_copied:
+                        called = decode_record(line, codex_line)
+                        read_codex(self.work, called and called.payload, place, time_ms)
                 return
         record = decode_record(line, _line)
         if record is None or not is_utf8(line):  # a damaged byte may be one of what marks a machine's text
@@ -239,7 +242,8 @@ class CodexReader(WorkReader):
             self._forked.enter_turn(payload.turn_id)
         is_copied = self._forked.is_copied(time_ms_of(record.timestamp), record.ordinal, place)
         if self.work is not None and not is_copied:
-            read_codex(self.work, bytes(record.payload), place, time_ms_of(record.timestamp))
+            called = decode_record(bytes(record.payload), codex_payload)
+            read_codex(self.work, called, place, time_ms_of(record.timestamp))
         if record.type == "response_item" and kind == "message":
             self._read_sent(payload, record, place, is_copied=is_copied)
         elif record.type == "turn_context":

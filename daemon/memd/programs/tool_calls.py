@@ -36,7 +36,51 @@ _GEMINI_FRAME = re.compile(r"</?untrusted_context>\n?|^Process Group PGID: \d+\n
 _GEMINI_EXIT = re.compile(r"^Exit Code: -?\d+\s*\Z", re.MULTILINE)
 _COPILOT_FRAME = re.compile(r"<shellId: \S+ completed with exit code -?\d+>\s*\Z")
 
+
+class CodexPayload(msgspec.Struct, gc=False):
+    """The fields of payloads that are calls, results and turns. Any may have any type."""
+
+    type: object = None
+    call_id: object = None
+    name: object = None
+    arguments: object = None
+    input: object = None
+    action: object = None
+    output: object = None
+    success: object = None
+    cwd: object = None
+    item: msgspec.Raw = msgspec.Raw()
+
+
+class _CodexLine(msgspec.Struct, gc=False):
+    payload: CodexPayload
+
+
+class _CodexItem(msgspec.Struct, gc=False):
+    """An item; some releases write its names in snake case."""
+
+    type: object = None
+    id: object = None
+    command: object = None
+    cwd: object = None
+    status: object = None
+    changes: object = None
+    exitCode: object = None  # noqa: N815 - Codex's names
+    exit_code: object = None
+    aggregatedOutput: object = None  # noqa: N815
+    aggregated_output: object = None
+
+
 _any = msgspec.json.Decoder(object)
+codex_payload = msgspec.json.Decoder(CodexPayload)
+codex_line = msgspec.json.Decoder(_CodexLine)
+_codex_item = msgspec.json.Decoder(_CodexItem)
+
+CODEX_CALLS: Final = frozenset(
+    "function_call local_shell_call custom_tool_call function_call_output custom_tool_call_output patch_apply_end"
+    " item_completed".split()
+)
+"""Types of payloads of Codex that are calls of tools or their results."""
 
 
 def read_claude_code(log: WorkLog, record: ClaudeRecord, place: int, time_ms: int | None) -> None:
@@ -70,42 +114,45 @@ def _hunk_lines(facts: dict[str, Any]) -> list[str]:
     return [text_of(line) for lines in hunks if isinstance(lines, list) for line in ["", *lines]]
 
 
-def read_codex(log: WorkLog, data: bytes, place: int, time_ms: int | None) -> None:
+def read_codex(log: WorkLog, payload: CodexPayload | None, place: int, time_ms: int | None) -> None:
     """Read a payload of Codex. Paginated files have each call as an item too, which is preferred."""
-    payload = _object(data)
-    call, item = payload.get("call_id"), payload.get("item")
-    match payload.get("type"):
+    if payload is None:
+        return
+    call = payload.call_id
+    match payload.type:
         case "function_call" | "local_shell_call" | "custom_tool_call":
-            arguments = _object(text_of(payload.get("arguments")).encode("utf-8", "replace"))
-            arguments = payload.get("action") or arguments or payload
-            log.call(payload.get("name") or "local_shell", arguments, place, call=call, time_ms=time_ms)
+            arguments = _object(text_of(payload.arguments).encode("utf-8", "replace"))
+            arguments = payload.action or arguments or {"input": payload.input}
+            log.call(payload.name or "local_shell", arguments, place, call=call, time_ms=time_ms)
         case "function_call_output" | "custom_tool_call_output":
-            frame, _, said = visible_text(payload.get("output")).partition(_OUTPUT)
+            frame, _, said = visible_text(payload.output).partition(_OUTPUT)
             code = exit_code_in(frame[:MAX_FRAME_CHARS])
             if frame.startswith("{"):  # releases of 2025
                 old = _object(frame.encode("utf-8", "replace"))
                 code, said = _dict(old.get("metadata")).get("exit_code"), text_of(old.get("output"))
             log.result(call, "ok" if code == 0 else "unknown", said, exit_code=code)
         case "patch_apply_end":
-            log.result(call, _STATUS.get(payload.get("success") is True, "unknown"))
-        case "item_completed" if isinstance(item, dict):
+            log.result(call, _STATUS.get(payload.success is True, "unknown"))
+        case "item_completed" if (item := decode_record(bytes(payload.item), _codex_item)) is not None:
             _read_codex_item(log, item, place, time_ms)
-        case _ if isinstance(payload.get("cwd"), str):  # of a turn
-            log.folder = payload["cwd"]
+        case _ if isinstance(payload.cwd, str):  # of a turn
+            log.folder = payload.cwd
 
 
-def _read_codex_item(log: WorkLog, item: dict[str, Any], place: int, time_ms: int | None) -> None:
+def _read_codex_item(log: WorkLog, item: _CodexItem, place: int, time_ms: int | None) -> None:
     """Read an item: a command, or changes of files."""
-    call, changes = item.get("id"), _dict(item.get("changes"))
-    if item.get("type") not in ("CommandExecution", "FileChange"):
+    call, changes = item.id, _dict(item.changes)
+    if item.type not in ("CommandExecution", "FileChange"):
         return
     if call not in log:
-        arguments = {"patch": "\n".join(_patch_lines(changes))} if changes else item
+        arguments = {"patch": "\n".join(_patch_lines(changes)), "command": item.command}
         log.call("apply_patch" if changes else "shell", arguments, place, call=call, time_ms=time_ms)
-    status = _STATUS.get(text_of(item.get("status")), "unknown")
-    said = item.get("aggregatedOutput", item.get("aggregated_output"))
-    code = item.get("exitCode", item.get("exit_code"))
-    folder = unquote(text_of(item.get("cwd")).removeprefix("file://"))
+    status = _STATUS.get(text_of(item.status), "unknown")
+    code = item.exit_code if item.exitCode is None else item.exitCode
+    folder, said = (
+        unquote(text_of(item.cwd).removeprefix("file://")),
+        item.aggregatedOutput or item.aggregated_output,
+    )
     log.result(call, status, said, exit_code=None if code == -1 else code, folder=folder, is_final=True)
 
 

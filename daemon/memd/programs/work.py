@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
-from memd.programs.spans import GAP, Spans, spans_of, spans_of_diff
+from memd.programs.spans import GAP, Spans, cut, spans_of, spans_of_diff
 from memd.programs.values import text_of
 from memd.text.redact.secrets import redact
 
@@ -26,6 +26,9 @@ FileAction: TypeAlias = Literal["read", "edited", "created", "deleted"]
 MAX_LINE_CHARS: Final = 4_000
 MAX_OUTPUT_BYTES: Final = 1_000
 MAX_ERROR_CHARS: Final = 200
+MAX_LINES: Final = 40
+"""Lines around an error, and last ones, of which those that fit are shown."""
+
 MAX_READ_CHARS: Final = 65_536
 """Characters of an output that are searched for its error: half of them at each end."""
 
@@ -98,6 +101,11 @@ _ERROR = re.compile(
     r"|ERR!|错误|失败|エラー|失敗|오류|실패)",
     re.IGNORECASE,
 )
+_ERROR_WORDS: Final = (
+    *("err", "exception", "panic", "fatal", "fail", "denied", "refused", "undefined", "not found", "no such"),
+    *("cannot", "can't", "timed out", "fehl", "ошибка", "错误", "失败", "エラー", "失敗", "오류", "실패"),
+)
+"""Part of each text that `_ERROR` matches, in lower case."""
 
 
 class WorkLog:
@@ -265,18 +273,41 @@ def _excerpt(output: str) -> str:
     """Return the lines of an output around its error, and its last ones."""
     if len(output) > MAX_READ_CHARS:
         output = f"{output[: MAX_READ_CHARS // 2]}\n{GAP}\n{output[-MAX_READ_CHARS // 2 :]}"
-    lines = [line.rstrip() for line in redact(_ESCAPE.sub("", output))[0].splitlines() if line.strip()]
-    lines = [line if len(line) <= MAX_ERROR_CHARS else f"{line[: MAX_ERROR_CHARS - 1]}…" for line in lines]
+    if "PRIVATE KEY" in output:  # only its first line marks the others
+        output = redact(output)[0]
+    lines = [line for line in _ESCAPE.sub("", output).splitlines() if line and not line.isspace()]
     first = max(0, _error_at(lines) - 1)
-    head = _fitting(lines[first:], MAX_OUTPUT_BYTES * 3 // 5)
-    rest = lines[first + len(head) :]
+    last = max(first + MAX_LINES, len(lines) - MAX_LINES)
+    shown = "\n".join(map(_bounded, [*lines[first : first + MAX_LINES], *lines[last:]]))
+    shown_lines = [
+        _shortened(line.rstrip()) for line in redact(shown)[0].split("\n")
+    ]  # cut first: it is slow
+    head = _fitting(shown_lines[:MAX_LINES], MAX_OUTPUT_BYTES * 3 // 5)
+    rest = shown_lines[len(head) :]
     tail = _fitting(rest[::-1], MAX_OUTPUT_BYTES * 2 // 5 - 5)[::-1]
-    return "\n".join([*head, *([GAP] if len(tail) < len(rest) else []), *tail])
+    has_gap = len(tail) < len(rest) or last > first + MAX_LINES
+    return "\n".join([*head, *([GAP] if has_gap else []), *tail])
+
+
+def _bounded(line: str) -> str:
+    """Return the beginning of a line without half of a secret at its end."""
+    return line if len(line) <= MAX_OUTPUT_BYTES else cut(line, MAX_OUTPUT_BYTES) or redact(line)[0]
+
+
+def _shortened(line: str) -> str:
+    return line if len(line) <= MAX_ERROR_CHARS else f"{line[: MAX_ERROR_CHARS - 1]}…"
 
 
 def _error_at(lines: list[str]) -> int:
     """Return the number of the line that names the error."""
-    return next((at for at, line in enumerate(lines) if _ERROR.search(line)), max(0, len(lines) - 1))
+    text = "\n".join(lines).lower()
+    words = [word for word in _ERROR_WORDS if word in text]  # most outputs have few: the pattern is slow
+    candidates = (
+        at
+        for at, line in enumerate(lines)
+        if line.startswith("E  ") or any(map(line.lower().__contains__, words))
+    )
+    return next((at for at in candidates if _ERROR.search(lines[at])), max(0, len(lines) - 1))
 
 
 def _fitting(lines: list[str], most_bytes: int) -> list[str]:

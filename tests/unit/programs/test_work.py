@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memd.programs import work
 from memd.programs.work import (
     MAX_OUTPUT_BYTES,
     Command,
@@ -221,3 +222,31 @@ def test_folder_of_the_session_completes_relative_paths() -> None:
         FileChange("/home/eva/a.py", "read"),
         FileChange("C:\\a.py", "read"),
     ]
+
+
+LINE_PARTS = st.sampled_from(
+    "ok E   FAILED Error 0 errors no errors KeyError panic: fatal can't npm ERR! Fehler fehlgeschlagen ошибка 失败"
+    " timed out TimedOut not found NOT FOUND no such İ undefined refused".split(" ")
+)
+
+
+@given(st.lists(st.lists(LINE_PARTS, max_size=4).map(" ".join), max_size=8))
+def test_error_is_found_where_its_pattern_alone_finds_it(lines: list[str]) -> None:
+    expected = next((at for at, line in enumerate(lines) if work._ERROR.search(line)), max(0, len(lines) - 1))
+
+    assert work._error_at(lines) == expected
+
+
+def test_secrets_at_the_ends_of_long_lines_are_redacted() -> None:
+    for padding in range(900, 1_010, 7):
+        for line in (
+            f"error {'x' * padding} {KEY}",
+            f"error {'x' * padding}:{KEY}",
+            f"error {'é' * 150} {KEY}",
+        ):
+            output = ended("failed", f"{line}\n{line}").output
+            assert KEY[:16] not in output
+    key = "\n".join(
+        ["-----BEGIN PRIVATE KEY-----", *["MIIEv" + "a1B2" * 15] * 300, "-----END PRIVATE KEY-----"]
+    )
+    assert "a1B2" not in ended("failed", f"error\n{key}\nfailed").output

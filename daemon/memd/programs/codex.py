@@ -22,7 +22,7 @@ from memd.programs.records import (
     time_ms_of,
     title_of,
 )
-from memd.programs.tool_calls import CODEX_CALLS, codex_line, codex_payload, read_codex
+from memd.programs.tool_calls import CODEX_CALLS, read_codex
 from memd.programs.work import WorkReader
 
 _HEAD = re.compile(
@@ -148,8 +148,7 @@ class CodexReader(WorkReader):
                     number, time_ms = int(ordinal) if ordinal else None, time_ms_of(self._stamp)
                     is_copied = self._forked.is_copied(time_ms, number, place)
                     if self.work is not None and has_work and not is_copied:
-                        called = decode_record(line, codex_line)
-                        read_codex(self.work, called and called.payload, place, time_ms)
+                        read_codex(self.work, line, place, time_ms)
                 return
         record = decode_record(line, _line)
         if record is None or not is_utf8(line):  # a damaged byte may be one of what marks a machine's text
@@ -162,7 +161,7 @@ class CodexReader(WorkReader):
         elif record.type == "session_meta":
             self._read_meta(bytes(record.payload), record.timestamp)
         elif isinstance(record.type, str) and record.type in _KNOWN_TYPES:
-            self._read_payload(record, decode_record(bytes(record.payload), _payload), place)
+            self._read_payload(record, line, place)
         else:
             self._count(record.type)
 
@@ -232,8 +231,9 @@ class CodexReader(WorkReader):
 
     # --- the conversation -----------------------------------------------------------------------------------
 
-    def _read_payload(self, record: _Line, payload: _Payload | None, place: int) -> None:
+    def _read_payload(self, record: _Line, line: bytes, place: int) -> None:
         """Read the payload of a line of a known type."""
+        payload = decode_record(bytes(record.payload), _payload)
         if payload is None:
             self._result.broken += 1
             return
@@ -242,8 +242,7 @@ class CodexReader(WorkReader):
             self._forked.enter_turn(payload.turn_id)
         is_copied = self._forked.is_copied(time_ms_of(record.timestamp), record.ordinal, place)
         if self.work is not None and not is_copied:
-            called = decode_record(bytes(record.payload), codex_payload)
-            read_codex(self.work, called, place, time_ms_of(record.timestamp))
+            read_codex(self.work, line, place, time_ms_of(record.timestamp))
         if record.type == "response_item" and kind == "message":
             self._read_sent(payload, record, place, is_copied=is_copied)
         elif record.type == "turn_context":

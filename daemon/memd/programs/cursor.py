@@ -18,6 +18,7 @@ from memd.programs.conversation import Conversation, Message, Role, Session
 from memd.programs.program import FileReader, TranscriptFile, TranscriptReader, session_of
 from memd.programs.records import count_unknown, decode_record, is_set, is_utf8, time_ms_of
 from memd.programs.small_files import paths_in, read_small_file
+from memd.programs.work import WorkReader
 from memd.text.transcripts.tags import opens_with_tag
 
 _OPENING, _CLOSING = "<user_query>", "</user_query>"
@@ -34,6 +35,9 @@ _MACHINE = ("[Thinking]", "[Tool call]", "[Tool result]")
 class _Block(msgspec.Struct):
     type: str
     text: object = None
+    id: object = None
+    name: object = None
+    input: object = None
 
 
 class _Content(msgspec.Struct):
@@ -60,7 +64,7 @@ _line = msgspec.json.Decoder(_Line)
 _meta = msgspec.json.Decoder(_Meta)
 
 
-class CursorJsonReader:
+class CursorJsonReader(WorkReader):
     """Reads a transcript of JSON lines (a `TranscriptReader`)."""
 
     def __init__(self, file: TranscriptFile) -> None:
@@ -83,6 +87,7 @@ class CursorJsonReader:
                 self._add_user(texts, place)
             else:
                 self._add("assistant", "\n".join(texts), place)
+                self._note_work(content, place)
         elif record.type not in _KNOWN_TYPES and record.role not in _KNOWN_ROLES:
             count_unknown(self._conversation.unknown, record.type or record.role)
 
@@ -99,6 +104,13 @@ class CursorJsonReader:
             if block.type != "text" and block.type not in _KNOWN_BLOCKS:
                 count_unknown(self._conversation.unknown, f"block {block.type}")
         return [block.text for block in blocks if block.type == "text" and isinstance(block.text, str)]
+
+    def _note_work(self, content: str | Sequence[_Block] | None, place: int) -> None:
+        """Note calls: their results are in a database alone."""
+        if self.work is not None and not isinstance(content, str):
+            for block in content or ():
+                if block.type == "tool_use":
+                    self.work.call(block.name, block.input, place, call=block.id, time_ms=None)
 
     def _add_user(self, texts: Sequence[str], place: int) -> None:
         queries = [query for text in texts for query in queries_in(text)]

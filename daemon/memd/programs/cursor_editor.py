@@ -23,6 +23,8 @@ from memd.programs.cursor_rows import (
 )
 from memd.programs.program import ConversationDatabase, StoredSession
 from memd.programs.records import count_unknown, decode_record, is_set, time_ms_of
+from memd.programs.tool_calls import read_cursor
+from memd.programs.work import WorkLog
 
 _USER, _ASSISTANT = 1, 2
 _THINKING: Final = 30
@@ -48,6 +50,7 @@ class _Bubble(msgspec.Struct):
     isSimulatedMsg: object = None  # noqa: N815
     simulatedMsgReason: object = None  # noqa: N815
     isPlanExecution: object = None  # noqa: N815
+    toolFormerData: msgspec.Raw = msgspec.Raw()  # noqa: N815
 
 
 class _Composer(msgspec.Struct):
@@ -113,7 +116,11 @@ class CursorEditorDatabase(ConversationDatabase):
         } | self._parents.keys()
         return [self._stored(each) for each in composers]
 
-    def read(self, session_id: str) -> Conversation | None:
+    def read_with_work(self, session_id: str) -> Conversation | None:
+        """Return one conversation with the agent's work."""
+        return self.read(session_id, WorkLog())
+
+    def read(self, session_id: str, work: WorkLog | None = None) -> Conversation | None:
         """Return one conversation; see `ConversationDatabase.read`."""
         if self._parents is None:
             self.sessions()
@@ -121,13 +128,13 @@ class CursorEditorDatabase(ConversationDatabase):
             if opened is None:
                 return None
             data, bubbles = opened
-            conversation = Conversation(Session(id=session_id))
+            conversation = Conversation(Session(id=session_id), work=None if work is None else work.steps)
             composer = decode_record(data, _composer)
             if composer is None:
                 conversation.broken += 1
                 return conversation
             self._describe(composer, conversation.session)
-            _read_bubbles(composer, bubbles, conversation)
+            _read_bubbles(composer, bubbles, conversation, work)
             return conversation
 
     def close(self) -> None:
@@ -178,13 +185,15 @@ class CursorEditorDatabase(ConversationDatabase):
         session.updated_ms = time_ms_of(composer.lastUpdatedAt) or session.started_ms
 
 
-def _read_bubbles(composer: _Composer, bubbles: Iterable[CursorBubble], conversation: Conversation) -> None:
+def _read_bubbles(
+    composer: _Composer, bubbles: Iterable[CursorBubble], conversation: Conversation, work: WorkLog | None
+) -> None:
     """Add a conversation's messages in its order."""
     order = composer.fullConversationHeadersOnly
     if not isinstance(order, list) or not order:
         for place, inline in enumerate(composer.conversation or (), start=1):
             key = inline.bubbleId if isinstance(inline.bubbleId, str) else ""
-            _add(inline, None, key, place, conversation)
+            _add(inline, None, key, place, conversation, work)
         return
     headers: dict[str, tuple[int, object]] = {}
     for place, header in enumerate(order, start=1):
@@ -201,10 +210,12 @@ def _read_bubbles(composer: _Composer, bubbles: Iterable[CursorBubble], conversa
                 found[each.id] = read
     for key, (place, kind) in headers.items():
         if key in found:
-            _add(found[key], kind, key, place, conversation)
+            _add(found[key], kind, key, place, conversation, work)
 
 
-def _add(bubble: _Bubble, kind: object, key: str, place: int, conversation: Conversation) -> None:
+def _add(
+    bubble: _Bubble, kind: object, key: str, place: int, conversation: Conversation, work: WorkLog | None
+) -> None:
     """Add one message if it has words; `kind` is its type according to the conversation."""
     role: Role
     if bubble.type == _USER:
@@ -214,6 +225,8 @@ def _add(bubble: _Bubble, kind: object, key: str, place: int, conversation: Conv
     else:
         count_unknown(conversation.unknown, f"type {bubble.type}")
         return
+    if work is not None:
+        read_cursor(work, bytes(bubble.toolFormerData), place, time_ms_of(bubble.createdAt))
     is_mistyped = kind is not None and kind != bubble.type
     is_machine = any(map(is_set, (bubble.isSimulatedMsg, bubble.simulatedMsgReason, bubble.isPlanExecution)))
     is_thinking = is_set(bubble.isThought) or bubble.capabilityType == _THINKING

@@ -17,6 +17,8 @@ from msgspec import Struct
 from memd.programs.conversation import Break, Conversation, Message, Session
 from memd.programs.packed import decompress_beginning
 from memd.programs.program import FileReader, TranscriptFile
+from memd.programs.tool_calls import read_openclaw_line
+from memd.programs.work import WorkLog, WorkReader
 from memd.system.safe_open import FileStat, open_unlinked, stat_of
 from memd.text.transcripts.messages import kind_of_key, kind_of_opening, read_record
 
@@ -45,10 +47,11 @@ def find_session_id(name: str) -> str | None:
     return None if match is None or _SIDECAR.fullmatch(match["session"]) else match["session"]
 
 
-class OpenClawReader:
+class OpenClawReader(WorkReader):
     """Reads the records of a session, from a file or from the database (a `TranscriptReader`)."""
 
-    def __init__(self, session_id: str) -> None:
+    def __init__(self, session_id: str, work: WorkLog | None = None) -> None:
+        self.work = work
         self._conversation = Conversation(Session(session_id))
         self._messages_before: dict[str, int] = {}
 
@@ -61,6 +64,8 @@ class OpenClawReader:
 
     def read_record(self, record: str, place: int) -> None:
         """Read the next record."""
+        if self.work is not None:
+            read_openclaw_line(self.work, record, place)
         line, record_id, is_reset, first_kept, at_ms = read_record(record)
         messages = self._conversation.messages
         count = len(messages)

@@ -20,6 +20,7 @@ from memd.programs.packed import decompress
 from memd.programs.program import ConversationDatabase, StoredSession
 from memd.programs.unreadable import being_written, describe_size, unreadable
 from memd.programs.values import LATEST_MS
+from memd.programs.work import WorkLog
 from memd.system.lru import LruCache
 from memd.text.transcripts.messages import kind_of_key
 from memd_client.errors import FileUnreadableError
@@ -104,9 +105,15 @@ class OpenClawAgentDatabase(ConversationDatabase):
         self.problems = [] if not lost else [self._lost_history(lost)]
         return found
 
-    def read(self, session_id: str) -> Conversation | None:
+    def read_with_work(self, session_id: str) -> Conversation | None:
+        """Return a conversation with the agent's work."""
+        return self.read(session_id, with_work=True)
+
+    def read(self, session_id: str, *, with_work: bool = False) -> Conversation | None:
         """Return a conversation; see `ConversationDatabase.read`. Each page of events is one transaction."""
-        progress = self._recent.take(session_id) or _Progress(OpenClawReader(session_id))
+        progress = self._recent.take(session_id)
+        if progress is None or with_work > (progress.reader.work is not None):
+            progress = _Progress(OpenClawReader(session_id, WorkLog() if with_work else None))
         for _ in range(READ_TRIES):
             row = self._reading.find(session_id)
             if row is None:
@@ -116,10 +123,11 @@ class OpenClawAgentDatabase(ConversationDatabase):
             if after is None:
                 return None
             if _covers(progress, row, after):
-                progress.row = after
+                progress.row, log = after, progress.reader.work
                 self._recent.put(session_id, progress)
                 conversation = progress.reader.conversation()
                 conversation.digest, conversation.warning = progress.sha.hexdigest(), progress.warning
+                conversation.work = log.steps if with_work and log is not None else None
                 return conversation
         self._recent.put(session_id, progress)
         raise being_written(self._shown(session_id))
@@ -170,7 +178,8 @@ class OpenClawAgentDatabase(ConversationDatabase):
         if progress.row == row:
             return progress
         if not self._is_continuation(row, progress):
-            progress = _Progress(OpenClawReader(row.session_id))
+            work = None if progress.reader.work is None else WorkLog()
+            progress = _Progress(OpenClawReader(row.session_id, work))
             for record in self._cold_records(row, progress):
                 self._feed(progress, record.number, record.text)
             progress.cold_sha = progress.sha.copy()

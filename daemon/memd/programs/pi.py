@@ -5,9 +5,11 @@ from __future__ import annotations
 from memd.programs.lines import LinesTable, Record, TreeReader
 from memd.programs.program import TranscriptFile
 from memd.programs.records import part_of, text_of
+from memd.programs.tool_calls import read_openclaw
+from memd.programs.work import WorkReader
 
 
-class PiReader(TreeReader):
+class PiReader(TreeReader, WorkReader):
     """Reads a transcript. A fork begins with copies, which are older than its first record."""
 
     def __init__(self, file: TranscriptFile, table: LinesTable) -> None:
@@ -25,6 +27,11 @@ class PiReader(TreeReader):
         if parent:
             self.session.parent = parent.rpartition("/")[2].removesuffix(".jsonl").rpartition("_")[2]
             self._forked_ms = time_ms or 0
+
+    def note_work(self, record: Record, place: int) -> None:
+        """Note calls and results, which are OpenClaw's."""
+        if self.work is not None:
+            read_openclaw(self.work, record, place)
 
     def skip(self, kind: str, record: Record) -> None:
         """Count a record of an unknown type, or a message of an unknown role."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import takewhile
+from posixpath import commonprefix
 from typing import Final, TypeAlias
 
 from memd.text.redact.secrets import redact
@@ -67,12 +67,7 @@ def _changed_lines(old: str, new: str) -> Spans:
     if max(len(text.encode("utf-8", "replace")) for text in (old, new)) <= MAX_SPAN_BYTES:
         return old, new
     olds, news = old.split("\n"), new.split("\n")
-    head = _count_equal(olds, news)
-    tail = _count_equal(olds[head:][::-1], news[head:][::-1])
-    return "\n".join(olds[head : len(olds) - tail]), "\n".join(news[head : len(news) - tail])
-
-
-def _count_equal(olds: list[str], news: list[str]) -> int:
-    """Return the number of equal lines at the beginning of two lists."""
-    pairs = zip(olds, news, strict=False)
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+    for _ in range(2):  # from both ends
+        equal = len(commonprefix([olds, news]))
+        olds, news = olds[equal:][::-1], news[equal:][::-1]
+    return "\n".join(olds), "\n".join(news)

@@ -11,7 +11,7 @@ import msgspec
 
 from memd.programs.blocks import visible_text
 from memd.programs.claude_records import ClaudeRecord
-from memd.programs.records import decode_record, is_set, text_of
+from memd.programs.records import decode_record, is_set, text_of, time_ms_of
 from memd.programs.spans import diff_lines
 from memd.programs.work import WorkLog, WorkStatus, exit_code_in
 
@@ -32,49 +32,21 @@ _OUTPUT: Final = "Output:\n"
 
 MAX_FRAME_CHARS: Final = 300
 _VERBS: Final = {"add": "Add", "delete": "Delete"}
+_INVENTED: Final = "openclawSyntheticMissingToolResult", "missing tool result in session history"
+"""Marks of results that OpenClaw adds to calls without a result: in the details, and in the text."""
+
+_OPENCLAW_CALLS: Final = ("toolCall", "toolUse", "functionCall")
+_OPENCLAW_MARKS: Final = (*_OPENCLAW_CALLS, "toolResult", "bashExecution", '"session"')
+_CLAUDE_MARKS: Final = (b"tool_use", b"<bash-")
+_TYPED: Final = "<bash-input>", "<bash-stdout>"
+_TYPED_TAG = re.compile(r"</?bash-(?:input|stdout|stderr)>")
 _GEMINI_FRAME = re.compile(r"</?untrusted_context>\n?|^Process Group PGID: \d+\n?|\AOutput: ", re.MULTILINE)
 _GEMINI_EXIT = re.compile(r"^Exit Code: -?\d+\s*\Z", re.MULTILINE)
 _COPILOT_FRAME = re.compile(r"<shellId: \S+ completed with exit code -?\d+>\s*\Z")
 
-
-class CodexPayload(msgspec.Struct, gc=False):
-    """The fields of payloads that are calls, results and turns. Any may have any type."""
-
-    type: object = None
-    call_id: object = None
-    name: object = None
-    arguments: object = None
-    input: object = None
-    action: object = None
-    output: object = None
-    success: object = None
-    cwd: object = None
-    item: msgspec.Raw = msgspec.Raw()
-
-
-class _CodexLine(msgspec.Struct, gc=False):
-    payload: CodexPayload
-
-
-class _CodexItem(msgspec.Struct, gc=False):
-    """An item; some releases write its names in snake case."""
-
-    type: object = None
-    id: object = None
-    command: object = None
-    cwd: object = None
-    status: object = None
-    changes: object = None
-    exitCode: object = None  # noqa: N815 - Codex's names
-    exit_code: object = None
-    aggregatedOutput: object = None  # noqa: N815
-    aggregated_output: object = None
-
+_CURSOR_SIGN = re.compile(r"^([-+]) ", re.MULTILINE)
 
 _any = msgspec.json.Decoder(object)
-codex_payload = msgspec.json.Decoder(CodexPayload)
-codex_line = msgspec.json.Decoder(_CodexLine)
-_codex_item = msgspec.json.Decoder(_CodexItem)
 
 CODEX_CALLS: Final = frozenset(
     "function_call local_shell_call custom_tool_call function_call_output custom_tool_call_output patch_apply_end"
@@ -85,7 +57,18 @@ CODEX_CALLS: Final = frozenset(
 
 def read_claude_code(log: WorkLog, record: ClaudeRecord, place: int, time_ms: int | None) -> None:
     """Read a record of Claude Code: calls in answers, results in records of the user."""
-    blocks = _dicts(_object(record.message).get("content"))
+    message = bytes(record.message)
+    if not any(mark in message for mark in _CLAUDE_MARKS):  # the others aren't decoded again
+        return
+    content = _object(message).get("content")
+    blocks, typed = _dicts(content), visible_text(content).strip()
+    if record.type == "user" and typed.startswith(_TYPED):  # by the user, whose terminal shows no exit status
+        text = _TYPED_TAG.sub("", typed)
+        if typed.startswith(_TYPED[0]):
+            log.folder = text_of(record.cwd)
+            log.call("Bash", {"command": text}, place, call="!", time_ms=time_ms)
+        else:
+            log.result("!", "unknown", text)
     for block in blocks if record.type == "assistant" else ():
         if block.get("type") == "tool_use":
             log.folder = text_of(record.cwd)
@@ -101,72 +84,61 @@ def read_claude_code(log: WorkLog, record: ClaudeRecord, place: int, time_ms: in
         elif is_set(facts.get("interrupted")) or is_set(facts.get("backgroundTaskId")):
             status = "unknown"
         code = exit_code_in(said.partition("\n")[0]) if is_error else None
+        has_diff = facts.get("type") == "update" or is_set(facts.get("userModified"))
+        hunks = [hunk.get("lines") for hunk in _dicts(facts.get("structuredPatch") if has_diff else ())]
+        diff = [text_of(line) for lines in hunks if isinstance(lines, list) for line in ["", *lines]]
         is_new = facts.get("type") == "create"
-        diff = (
-            _hunk_lines(facts) if facts.get("type") == "update" or is_set(facts.get("userModified")) else ()
-        )
         log.result(block.get("tool_use_id"), status, said, exit_code=code, is_new=is_new, diff=diff)
 
 
-def _hunk_lines(facts: dict[str, Any]) -> list[str]:
-    """Return the lines of a structured patch; each of its parts begins with an empty line."""
-    hunks = [hunk.get("lines") for hunk in _dicts(facts.get("structuredPatch"))]
-    return [text_of(line) for lines in hunks if isinstance(lines, list) for line in ["", *lines]]
-
-
-def read_codex(log: WorkLog, payload: CodexPayload | None, place: int, time_ms: int | None) -> None:
-    """Read a payload of Codex. Paginated files have each call as an item too, which is preferred."""
-    if payload is None:
-        return
-    call = payload.call_id
-    match payload.type:
+def read_codex(log: WorkLog, line: bytes, place: int, time_ms: int | None) -> None:
+    """Read a record of Codex. Paginated files have each call as an item too, which is preferred."""
+    payload = _dict(_object(line).get("payload"))
+    call, item = payload.get("call_id"), payload.get("item")
+    match payload.get("type"):
         case "function_call" | "local_shell_call" | "custom_tool_call":
-            arguments = _object(text_of(payload.arguments).encode("utf-8", "replace"))
-            arguments = payload.action or arguments or {"input": payload.input}
-            log.call(payload.name or "local_shell", arguments, place, call=call, time_ms=time_ms)
+            arguments = _object(payload.get("arguments"))
+            arguments = _dict(payload.get("action")) or arguments or payload
+            log.call(payload.get("name") or "local_shell", arguments, place, call=call, time_ms=time_ms)
         case "function_call_output" | "custom_tool_call_output":
-            frame, _, said = visible_text(payload.output).partition(_OUTPUT)
+            frame, _, said = visible_text(payload.get("output")).partition(_OUTPUT)
             code = exit_code_in(frame[:MAX_FRAME_CHARS])
             if frame.startswith("{"):  # releases of 2025
-                old = _object(frame.encode("utf-8", "replace"))
+                old = _object(frame)
                 code, said = _dict(old.get("metadata")).get("exit_code"), text_of(old.get("output"))
             log.result(call, "ok" if code == 0 else "unknown", said, exit_code=code)
         case "patch_apply_end":
-            log.result(call, _STATUS.get(payload.success is True, "unknown"))
-        case "item_completed" if (item := decode_record(bytes(payload.item), _codex_item)) is not None:
+            log.result(call, _STATUS.get(payload.get("success") is True, "unknown"))
+        case "item_completed" if isinstance(item, dict):
             _read_codex_item(log, item, place, time_ms)
-        case _ if isinstance(payload.cwd, str):  # of a turn
-            log.folder = payload.cwd
+        case _ if isinstance(payload.get("cwd"), str):  # of a turn
+            log.folder = payload["cwd"]
 
 
-def _read_codex_item(log: WorkLog, item: _CodexItem, place: int, time_ms: int | None) -> None:
+def _read_codex_item(log: WorkLog, item: dict[str, Any], place: int, time_ms: int | None) -> None:
     """Read an item: a command, or changes of files."""
-    call, changes = item.id, _dict(item.changes)
-    if item.type not in ("CommandExecution", "FileChange"):
+    call, changes = item.get("id"), _dict(item.get("changes"))
+    if item.get("type") not in ("CommandExecution", "FileChange"):
         return
     if call not in log:
-        arguments = {"patch": "\n".join(_patch_lines(changes)), "command": item.command}
+        arguments = {"patch": "\n".join(_patch_lines(changes))} if changes else item
         log.call("apply_patch" if changes else "shell", arguments, place, call=call, time_ms=time_ms)
-    status = _STATUS.get(text_of(item.status), "unknown")
-    code = item.exit_code if item.exitCode is None else item.exitCode
-    folder, said = (
-        unquote(text_of(item.cwd).removeprefix("file://")),
-        item.aggregatedOutput or item.aggregated_output,
-    )
+    status = _STATUS.get(text_of(item.get("status")), "unknown")
+    said = item.get("aggregatedOutput", item.get("aggregated_output"))
+    code = item.get("exitCode", item.get("exit_code"))
+    folder = unquote(text_of(item.get("cwd")).removeprefix("file://"))
     log.result(call, status, said, exit_code=None if code == -1 else code, folder=folder, is_final=True)
 
 
 def _patch_lines(changes: dict[str, Any]) -> Iterator[str]:
     """Yield the lines of a patch with some changes."""
-    for path, change in changes.items():
-        yield f"*** {_VERBS.get(text_of(_dict(change).get('type')), 'Update')} File: {path}"
-        if moved := text_of(_dict(change).get("move_path")):
-            yield f"*** Move to: {moved}"
-        sign = "+" if text_of(_dict(change).get("type")) == "add" else " "
-        yield from (
-            f"{sign}{line}" for line in text_of(_dict(change).get("content")).removesuffix("\n").split("\n")
-        )
-        yield from diff_lines(text_of(_dict(change).get("unified_diff")))
+    for path, value in changes.items():
+        change = _dict(value)
+        kind, moved, content = (text_of(change.get(name)) for name in ("type", "move_path", "content"))
+        yield f"*** {_VERBS.get(kind, 'Update')} File: {path}"
+        yield from [f"*** Move to: {moved}"] if moved else []
+        yield from (f"+{line}" for line in content.splitlines() if kind == "add")
+        yield from diff_lines(text_of(change.get("unified_diff")))
 
 
 def read_gemini(log: WorkLog, data: bytes, place: int, time_ms: int | None) -> None:
@@ -218,9 +190,60 @@ def read_opencode(log: WorkLog, data: bytes | None, place: int, time_ms: int | N
             log.result(call, status, said, exit_code=facts.get("exit"), is_new=is_new, diff=diff)
 
 
-def _object(data: bytes | msgspec.Raw | None) -> dict[str, Any]:
-    """Return a JSON object; an empty one for anything else."""
-    return _dict(decode_record(bytes(data), _any)) if data else {}
+def read_openclaw_line(log: WorkLog, line: str, place: int) -> None:
+    """Read a record of OpenClaw, which is only decoded if it may have a call or a result."""
+    if any(mark in line for mark in _OPENCLAW_MARKS):
+        read_openclaw(log, _object(line), place)
+
+
+def read_openclaw(log: WorkLog, record: dict[str, Any], place: int) -> None:
+    """Read a record: calls in an answer, the result of one, or a command that the user typed."""
+    message, time_ms = _dict(record.get("message")), time_ms_of(record.get("timestamp"))
+    call, details = message.get("toolCallId"), _dict(message.get("details"))
+    said, code = visible_text(message.get("content")), details.get("exitCode")
+    if record.get("type") == "session":
+        log.folder = text_of(record.get("cwd")) or log.folder
+    match message.get("role"):
+        case "assistant":
+            for block in _dicts(message.get("content")):
+                if block.get("type") in _OPENCLAW_CALLS:
+                    arguments = block.get("arguments") or block.get("input")
+                    log.call(block.get("name"), arguments, place, call=block.get("id"), time_ms=time_ms)
+        case "toolResult" if not (details.get(_INVENTED[0]) or _INVENTED[1] in said[:100]):
+            status: WorkStatus = "failed" if message.get("isError") is True else "ok"
+            status = "unknown" if details.get("status") == "running" else status
+            if code is None and message.get("toolName") in ("bash", "exec"):
+                code = exit_code_in(said[-MAX_FRAME_CHARS:])
+            log.result(call, status, said, exit_code=code, folder=text_of(details.get("cwd")))
+        case "bashExecution" if not message.get("excludeFromContext"):
+            code = message.get("exitCode")
+            status = "unknown" if message.get("cancelled") or code is None else "ok"
+            log.call("bash", message, place, call="!", time_ms=time_ms)
+            log.result("!", status, message.get("output"), exit_code=code)
+
+
+def read_cursor(log: WorkLog, data: bytes, place: int, time_ms: int | None) -> None:
+    """Read a call with its result, each of which is an object or its JSON in a text; the failures have four forms."""
+    call = _object(data)
+    raw, params, result, error = (
+        _object(call.get(name)) for name in ("rawArgs", "params", "result", "error")
+    )
+    key, ends = text_of(call.get("toolCallId")) or str(place), _dict(call.get("additionalData")).get("status")
+    log.call(call.get("name"), {**raw, **params}, place, call=key, time_ms=time_ms)
+    status = _STATUS.get("error" if ends == "error" else text_of(call.get("status")), "unknown")
+    if is_set(result.get("rejected")) or "rejected" in (ends, call.get("userDecision")):
+        status = "refused"
+    said = result.get("output") or error.get("clientVisibleErrorMessage") or call.get("error")
+    chunks = [text_of(chunk.get("diffString")) for chunk in _dicts(_dict(result.get("diff")).get("chunks"))]
+    diff = _CURSOR_SIGN.sub(r"\1", "\n\n".join(chunks)).split("\n") if chunks else ()
+    log.result(key, status, said, exit_code=result.get("exitCode"), diff=diff)
+
+
+def _object(data: object) -> dict[str, Any]:
+    """Return a JSON object from its text; an empty one for anything else."""
+    if isinstance(data, str):
+        data = data.encode("utf-8", "replace")
+    return _dict(decode_record(bytes(data), _any) if isinstance(data, bytes | msgspec.Raw) and data else data)
 
 
 def _dict(value: object) -> dict[str, Any]:

@@ -92,7 +92,7 @@ _PATCH_COMMAND = re.compile(r"\s*(?:cd\s+(\S+)\s*&&\s*)?apply_?patch\b[^\n]*\n?\
 _PATCH_ACTIONS: Final[dict[str, FileAction]] = {"Add": "created", "Update": "edited", "Delete": "deleted"}
 _ABSOLUTE = re.compile(r"/|~|[A-Za-z]:[\\/]")
 _EXIT = re.compile(
-    r"^(?:Process exited with code|Exit [Cc]ode:?|Command exited with code) (-?\d{1,10})$", re.M
+    r"^\(?(?:Process exited with code|Exit [Cc]ode:?|Command exited with code) (-?\d{1,10})\)?$", re.M
 )
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?)")
 _ERROR = re.compile(
@@ -133,7 +133,9 @@ class WorkLog:
     def call(self, tool: object, arguments: object, place: int, *, call: object, time_ms: int | None) -> None:
         """Add a call of a tool; of several calls with one id, later results belong to the last."""
         first, call = len(self.steps), text_of(call)
-        steps = _steps_of(text_of(tool), arguments if isinstance(arguments, dict) else {}, self.folder)
+        steps = _steps_of(
+            text_of(tool), arguments if isinstance(arguments, dict) else {"input": arguments}, self.folder
+        )
         self.steps += [step._replace(place=place, time_ms=time_ms, call=call) for step in steps]
         self._calls[call] = range(first if call else 0, len(self.steps) if call else 0)
         self._final.discard(call)

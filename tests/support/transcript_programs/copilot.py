@@ -17,8 +17,9 @@ START_MS: Final = 1_793_606_400_000
 class CopilotFile:
     """Writes events as Copilot does: each one second after the one before, which is its parent."""
 
-    def __init__(self) -> None:
+    def __init__(self, session_id: str = SESSION, begun: datetime = START) -> None:
         self.lines: list[bytes] = []
+        self._session_id, self._begun = session_id, begun
 
     def event(self, kind: str, data: object, **fields: Any) -> str:
         """Append an event and return its id."""
@@ -27,7 +28,7 @@ class CopilotFile:
             "type": kind,
             "data": data,
             "id": f"e{count + 1}",
-            "timestamp": f"{START + timedelta(seconds=count):%Y-%m-%dT%H:%M:%S.000Z}",
+            "timestamp": f"{self._begun + timedelta(seconds=count):%Y-%m-%dT%H:%M:%S.000Z}",
             "parentId": f"e{count}" if count else None,
             **fields,
         }
@@ -37,7 +38,12 @@ class CopilotFile:
     def start(self, **context: object) -> str:
         """Append the first event."""
         context = {"cwd": "/home/eva/shop", "gitRoot": "/home/eva/shop", "branch": "main", **context}
-        about = {"sessionId": SESSION, "version": 1, "producer": "copilot-agent", "copilotVersion": "1.0.102"}
+        about = {
+            "sessionId": self._session_id,
+            "version": 1,
+            "producer": "copilot-agent",
+            "copilotVersion": "1.0.102",
+        }
         data = {**about, "context": context}
         return self.event("session.start", data)
 

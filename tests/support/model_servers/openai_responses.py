@@ -41,12 +41,15 @@ class OpenAIResponses:
             elif item.get("role") in ("user", "developer"):
                 texts = [part.get("text", "") for part in parts_of(item.get("content"))]
                 (prompt if item["role"] == "user" else system).extend(texts)
-        tools = tuple(str(tool.get("name", tool.get("type"))) for tool in body.get("tools") or [])
+        tools = tuple(str(tool.get("name", tool.get("type"))) for tool in _tools_of(body))
         return ModelRequest("\n".join(system), "\n".join(prompt), tools, tuple(results))
 
     def reply(self, asked: HttpRequest, act: TextReply | ToolCall, number: int) -> ProviderReply:
         """Return a response as events."""
-        return named_events({**each, "sequence_number": at} for at, each in enumerate(_events(act, number)))
+        custom = {tool.get("name") for tool in _tools_of(json_of(asked)) if tool.get("type") == "custom"}
+        is_custom = isinstance(act, ToolCall) and act.tool in custom
+        events = _events(act, number, is_custom=is_custom)
+        return named_events({**event, "sequence_number": at} for at, event in enumerate(events))
 
     def error(self, status: int, detail: str) -> ProviderReply:
         """Return an error."""
@@ -54,7 +57,19 @@ class OpenAIResponses:
         return error_reply(status, {"error": error})
 
 
-def _events(act: TextReply | ToolCall, number: int) -> Iterator[dict[str, Any]]:
+def _tools_of(body: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield the tools of a request, which also stand in its input, and in namespaces."""
+    added = [item for item in parts_of(body.get("input")) if item.get("type") == "additional_tools"]
+    groups = [body, *added]
+    for group in groups:
+        for tool in parts_of(group.get("tools")):
+            if tool.get("type") == "namespace":
+                groups.append(tool)
+            yield tool
+
+
+def _events(act: TextReply | ToolCall, number: int, *, is_custom: bool) -> Iterator[dict[str, Any]]:
+    """Yield the events of a response; a custom tool takes free text, here the argument `input`."""
     response: dict[str, Any] = {"id": f"resp_{number}", "object": "response", "created_at": 1_795_000_000}
     yield {"type": "response.created", "response": {**response, "status": "in_progress", "output": []}}
     item: dict[str, Any]
@@ -66,6 +81,15 @@ def _events(act: TextReply | ToolCall, number: int) -> Iterator[dict[str, Any]]:
         yield {"type": "response.output_text.done", **at, "text": act.text}
         content = [{"type": "output_text", "text": act.text, "annotations": []}]
         item = {**item, "status": "completed", "content": content}
+    elif is_custom:
+        item = {
+            "type": "custom_tool_call",
+            "id": f"ctc_{number}",
+            "call_id": f"call_{number}",
+            "name": act.tool,
+        }
+        yield {"type": "response.output_item.added", "output_index": 0, "item": {**item, "input": ""}}
+        item = {**item, "input": act.arguments["input"], "status": "completed"}
     else:
         arguments = json.dumps(act.arguments)
         item = {"type": "function_call", "id": f"fc_{number}", "call_id": f"call_{number}", "name": act.tool}

@@ -88,7 +88,7 @@ class RealProgram:
     def __init__(self, home: Path, model_url: str) -> None:
         self.home = home
         self.folder = home / "shop"
-        self.folder.mkdir(parents=True)
+        self.folder.mkdir(parents=True, exist_ok=True)
         (self.folder / "ports.txt").write_text(FILE_TEXT)
         self.url = model_url
         conversations = PROGRAMS[self.name].conversations
@@ -186,14 +186,15 @@ class RealProgram:
 
     def has_written(self, text: str) -> bool:
         """Return whether a transcript contains a text."""
-        files = [path for folder in self._folders() for path, _ in self._transcripts_in(folder)]
+        files = [path for folder in self.folders() for path, _ in self._transcripts_in(folder)]
         return any(text.encode() in path.read_bytes() for path in files)
 
     def conversations(self) -> list[Conversation]:
         """Return all conversations in the program's files, as memd's reader reads them."""
-        return [found for folder in self._folders() for found in self._conversations_in(folder)]
+        return [found for folder in self.folders() for found in self._conversations_in(folder)]
 
-    def _folders(self) -> Sequence[Path]:
+    def folders(self) -> Sequence[Path]:
+        """Return the folders of its transcripts."""
         return find_places(self._conversations, Places(self.home, self.variables(), sys.platform))
 
     def _transcripts_in(self, folder: Path) -> Iterator[tuple[Path, TranscriptFile]]:

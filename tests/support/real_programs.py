@@ -79,7 +79,7 @@ class CodexOfNpm(RealProgram):
 
     name = "codex"
     marks_headless = True
-    package = "@openai/codex@0.169.0"
+    package = "@openai/codex@0.171.0"
     ready = "shortcuts"
     leave = "/quit"
     on_terminal = ("--no-daemon",)  # by default it leaves a server running

@@ -33,6 +33,7 @@ GROUPS = {
     "Sources and conversations": (
         *("sources", "conversations", "conversation_search", "conversation_read", "session_handoff"),
     ),
+    "Work of agents": ("how", "fix", "blame", "work_files"),
     "Several machines": ("remote",),
     "Notes and facts": (
         *("append_note", "memory_store", "memory_recall", "memory_edit", "memory_forget", "facts"),

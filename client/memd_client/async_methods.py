@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from . import requests
 from .messages import (
     AppendNoteReply,
+    BlameReply,
     CallToolReply,
     CaptureFactsReply,
     CompactionDoneReply,
@@ -21,12 +22,14 @@ from .messages import (
     FactsForPromptReply,
     FactsReply,
     FilesReply,
+    FixReply,
     FlushCheckReply,
     FlushDoneReply,
     GetReply,
     HelloReply,
     HookLogReply,
     HookReply,
+    HowReply,
     IndexReply,
     MemoryEditReply,
     MemoryForgetReply,
@@ -48,6 +51,7 @@ from .messages import (
     ToolsReply,
     UsageReply,
     VacuumReply,
+    WorkFilesReply,
 )
 from .prepared_request import OnProgress, PreparedRequest
 
@@ -1364,6 +1368,105 @@ class AsyncMethods:
                 session=session, project=project, to=to, agent=agent, exclude_session=exclude_session
             )
         )
+
+    async def how(
+        self,
+        command: str,
+        *,
+        agent: str | None = None,
+        project: str = "",
+        include_failed: bool = False,
+        limit: int = 8,
+    ) -> HowReply:
+        """Return how a command really runs on this machine: invocations that succeeded, newest and most frequent first.
+
+        Args:
+            command: A program (`pytest`), a program and its subcommand (`cargo test`), a whole command line, or a
+                description such as `run the integration tests`.
+            agent: The agent's id; None: the client's own agent, else the default agent and `shared`.
+            project: Name of a project's folder, or a path in it, whose commands come first; empty: none is preferred.
+            include_failed: Whether invocations that only ever failed are returned too, after all others.
+            limit: The most invocations, 1 to 100.
+
+        Returns:
+            `commands`, best first; `only_failed`, how many matching invocations only ever failed; and `searched`, how
+            many commands are recorded.
+
+        Raises:
+            QueryEmptyError: The command has no text.
+            AgentUnknownError: No agent has that id.
+            DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
+        """
+        return await self.request(
+            requests.how(command, agent=agent, project=project, include_failed=include_failed, limit=limit)
+        )
+
+    async def fix(
+        self, error: str, *, agent: str | None = None, project: str = "", limit: int = 3
+    ) -> FixReply:
+        """Return what fixed an error before: the failed command, its own next success, and the steps between them.
+
+        Args:
+            error: The output of the failed command, its first lines, a stack trace, or a description of the error in
+                any language.
+            agent: The agent's id; None: the client's own agent, else the default agent and `shared`.
+            project: Name of a project's folder, or a path in it, whose fixes come first; empty: none is preferred.
+            limit: The most fixes, 1 to 100.
+
+        Returns:
+            `fixes`, best first; `reruns`, how often the same command succeeded without any change; and `searched`, how
+            many failed commands are recorded.
+
+        Raises:
+            QueryEmptyError: The error has no text.
+            AgentUnknownError: No agent has that id.
+            DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
+        """
+        return await self.request(requests.fix(error, agent=agent, project=project, limit=limit))
+
+    async def blame(
+        self, file: str, *, line: int | None = None, agent: str | None = None, limit: int = 10
+    ) -> BlameReply:
+        """Return the sessions that touched a file, what the user requested, and what was decided, newest first.
+
+        Args:
+            file: The file: an absolute path, or the end of a path such as `src/queue.py`. Renames are followed by git.
+            line: Only sessions that changed this line, from 1; None: the whole file.
+            agent: The agent's id; None: the client's own agent, else the default agent and `shared`.
+            limit: The most sessions, 1 to 100.
+
+        Returns:
+            `sessions`, newest first, and `names`, all paths that the file has had.
+
+        Raises:
+            BadParamsError: `file` is empty.
+            AgentUnknownError: No agent has that id.
+            DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
+        """
+        return await self.request(requests.blame(file, line=line, agent=agent, limit=limit))
+
+    async def work_files(
+        self, topic: str, *, agent: str | None = None, project: str = "", limit: int = 20
+    ) -> WorkFilesReply:
+        """Return the files that the work on a subject touched.
+
+        `files` lists files of memory instead.
+
+        Args:
+            topic: The subject, as in `search`.
+            agent: The agent's id; None: the client's own agent, else the default agent and `shared`.
+            project: Only files of work in this project: the name of its folder, or a path in it; empty: any.
+            limit: The most files, 1 to 100.
+
+        Returns:
+            `files`, best first.
+
+        Raises:
+            QueryEmptyError: The topic has no text.
+            AgentUnknownError: No agent has that id.
+            DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
+        """
+        return await self.request(requests.work_files(topic, agent=agent, project=project, limit=limit))
 
     async def open_page(self, agent: str | None = None) -> OpenPageReply:
         """Open the web page that shows the memory of agents, and return its address.

@@ -130,6 +130,19 @@ from memd_client.usage import RecalledFile as RecalledFile
 from memd_client.usage import UnansweredQuery as UnansweredQuery
 from memd_client.usage import UsageParams as UsageParams
 from memd_client.usage import UsageReply as UsageReply
+from memd_client.work import BlameParams as BlameParams
+from memd_client.work import BlameReply as BlameReply
+from memd_client.work import FileTouch as FileTouch
+from memd_client.work import Fix as Fix
+from memd_client.work import FixParams as FixParams
+from memd_client.work import FixReply as FixReply
+from memd_client.work import FixStep as FixStep
+from memd_client.work import HowParams as HowParams
+from memd_client.work import HowReply as HowReply
+from memd_client.work import KnownCommand as KnownCommand
+from memd_client.work import TouchedFile as TouchedFile
+from memd_client.work import WorkFilesParams as WorkFilesParams
+from memd_client.work import WorkFilesReply as WorkFilesReply
 
 PROTOCOL_VERSION = 1
 """The protocol version of this release; `hello` rejects any other."""
@@ -472,6 +485,10 @@ REQUESTS: dict[str, Request] = {
     "conversation_search": Request(ConversationSearchParams, ConversationSearchReply, timeout_s=own_deadline),
     "conversation_read": Request(ConversationReadParams, ConversationReadReply),
     "session_handoff": Request(SessionHandoffParams, SessionHandoffReply),
+    "how": Request(HowParams, HowReply),
+    "fix": Request(FixParams, FixReply),
+    "blame": Request(BlameParams, BlameReply),
+    "work_files": Request(WorkFilesParams, WorkFilesReply),
     "open_page": Request(OpenPageParams, OpenPageReply, uses_client_agent=False, positional=1),
     "subscribe": Request(
         SubscribeParams,

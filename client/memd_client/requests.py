@@ -11,6 +11,8 @@ from typing import Any
 from .messages import (
     AppendNoteParams,
     AppendNoteReply,
+    BlameParams,
+    BlameReply,
     CallToolParams,
     CallToolReply,
     CaptureFactsParams,
@@ -31,6 +33,8 @@ from .messages import (
     FactsReply,
     FilesParams,
     FilesReply,
+    FixParams,
+    FixReply,
     FlushCheckParams,
     FlushCheckReply,
     FlushDoneParams,
@@ -43,6 +47,8 @@ from .messages import (
     HookLogReply,
     HookParams,
     HookReply,
+    HowParams,
+    HowReply,
     IndexParams,
     IndexReply,
     MemoryEditParams,
@@ -87,6 +93,8 @@ from .messages import (
     UsageReply,
     VacuumParams,
     VacuumReply,
+    WorkFilesParams,
+    WorkFilesReply,
 )
 from .prepared_request import OnProgress, PreparedRequest, prepare
 from .session import CLIENT_NAME, CLIENT_VERSION
@@ -660,6 +668,40 @@ def session_handoff(
         session=session, project=project, to=to, agent=agent, exclude_session=exclude_session
     )
     return prepare("session_handoff", params, SessionHandoffReply)
+
+
+def how(
+    command: str, *, agent: str | None = None, project: str = "", include_failed: bool = False, limit: int = 8
+) -> PreparedRequest[HowReply]:
+    """Return the request of `Client.how`."""
+    params = HowParams(
+        command=command, agent=agent, project=project, include_failed=include_failed, limit=limit
+    )
+    return prepare("how", params, HowReply)
+
+
+def fix(
+    error: str, *, agent: str | None = None, project: str = "", limit: int = 3
+) -> PreparedRequest[FixReply]:
+    """Return the request of `Client.fix`."""
+    params = FixParams(error=error, agent=agent, project=project, limit=limit)
+    return prepare("fix", params, FixReply)
+
+
+def blame(
+    file: str, *, line: int | None = None, agent: str | None = None, limit: int = 10
+) -> PreparedRequest[BlameReply]:
+    """Return the request of `Client.blame`."""
+    params = BlameParams(file=file, line=line, agent=agent, limit=limit)
+    return prepare("blame", params, BlameReply)
+
+
+def work_files(
+    topic: str, *, agent: str | None = None, project: str = "", limit: int = 20
+) -> PreparedRequest[WorkFilesReply]:
+    """Return the request of `Client.work_files`."""
+    params = WorkFilesParams(topic=topic, agent=agent, project=project, limit=limit)
+    return prepare("work_files", params, WorkFilesReply)
 
 
 def open_page(agent: str | None = None) -> PreparedRequest[OpenPageReply]:

@@ -93,6 +93,10 @@ PARAMS: Final[dict[str, dict[str, Any]]] = {
     "memory_edit": {"id": "theme", "text": "I prefer light mode", "expected_text": "I prefer dark mode"},
     "memory_forget": {"id": "theme"},
     "capture_facts": {"messages": [{"role": "user", "content": "I prefer tabs over spaces"}], "force": True},
+    "how": {"command": "pytest"},
+    "fix": {"error": "ModuleNotFoundError: No module named 'stripe'"},
+    "blame": {"file": "/home/eva/shop/src/queue.py"},
+    "work_files": {"topic": "nightly backup"},
     "open_page": {},
 }
 """Parameters of each request, except `hello`, `subscribe` and `cancel`."""

@@ -2303,6 +2303,245 @@ export interface SessionHandoffReply {
 }
 
 /**
+ * Return how a command really runs on this machine: invocations that succeeded, newest and most frequent first.
+ */
+export interface HowParams {
+  /** A program (`pytest`), a program and its subcommand (`cargo test`), a whole command line, or a description such as
+   * `run the integration tests`. */
+  command: string;
+  /** The agent's id; null: the default agent and `shared`. */
+  agent?: string | null;
+  /** Name of a project's folder, or a path in it, whose commands come first; empty: none is preferred. */
+  project?: string;
+  /** Whether invocations that only ever failed are returned too, after all others. */
+  include_failed?: boolean;
+  /** The most invocations, 1 to 100. */
+  limit?: number;
+}
+
+/**
+ * An invocation of a command in a folder, with all of its runs.
+ */
+export interface KnownCommand {
+  /** The command line of the newest run that succeeded, else of the newest run. */
+  line: string;
+  /** The working directory; empty if unknown. */
+  folder: string;
+  /** `ok` if a run succeeded; `failed` if every run of known outcome failed; `unknown` if the outcome of none is
+   * recorded. */
+  status: string;
+  /** Number of runs that succeeded. */
+  succeeded: number;
+  /** Number of runs that failed. */
+  failed: number;
+  /** Number of runs whose outcome isn't recorded. */
+  unknown: number;
+  /** Number of sessions that ran it. */
+  sessions: number;
+  /** Time of the newest run of that status, epoch ms; 0: unknown. */
+  last_ms: number;
+  /** Place of that run, for `get`. */
+  citation: string;
+  /** The agent whose memory has it. */
+  agent: string;
+  /** The conversation's path in the index. */
+  path: string;
+  /** Place of the run in the transcript. */
+  start_line: number;
+  /** The session of that run; null for one of OpenClaw's. */
+  session: SessionInfo | null;
+}
+
+/**
+ * Invocations of a command, best first.
+ */
+export interface HowReply {
+  /** The invocations, best first. */
+  commands: KnownCommand[];
+  /** Number of matching invocations that only ever failed, whether or not they are returned. */
+  only_failed: number;
+  /** Number of recorded commands that were searched. */
+  searched: number;
+}
+
+/**
+ * Return what fixed an error before: the failed command, its own next success, and the steps between them.
+ */
+export interface FixParams {
+  /** The output of the failed command, its first lines, a stack trace, or a description of the error in any language.
+   * */
+  error: string;
+  /** The agent's id; null: the default agent and `shared`. */
+  agent?: string | null;
+  /** Name of a project's folder, or a path in it, whose fixes come first; empty: none is preferred. */
+  project?: string;
+  /** The most fixes, 1 to 100. */
+  limit?: number;
+}
+
+/**
+ * A step between a failure and the success that followed it.
+ */
+export interface FixStep {
+  /** `ran`, `edited`, `created` or `deleted`. */
+  action: string;
+  /** The command line, or the path of the file. */
+  text: string;
+  /** The replaced lines of an edit, cut; empty if unknown. */
+  old: string;
+  /** The new lines of an edit, cut; empty if unknown. */
+  new: string;
+}
+
+/**
+ * A failure and what fixed it.
+ */
+export interface Fix {
+  /** The line that names the error. */
+  error: string;
+  /** The command line that failed. */
+  command: string;
+  /** Its working directory; empty if unknown. */
+  folder: string;
+  /** The command line that succeeded. */
+  fixed_by: string;
+  /** Whether `fixed_by` is the failed command again; else another invocation of the same program. */
+  is_same_command: boolean;
+  /** Edits and commands between the two, in order, at most 12. */
+  steps: FixStep[];
+  /** Number of sessions in which the same steps followed the same error. */
+  sessions: number;
+  /** Whether the error did not come back later in the session. */
+  has_held: boolean;
+  /** Time of the success, epoch ms; 0: unknown. */
+  time_ms: number;
+  /** Place of the failure and its fix, for `get`. */
+  citation: string;
+  /** The agent whose memory has it. */
+  agent: string;
+  /** The conversation's path in the index. */
+  path: string;
+  /** Place of the failure in the transcript. */
+  start_line: number;
+  /** The session; null for one of OpenClaw's. */
+  session: SessionInfo | null;
+}
+
+/**
+ * Fixes of an error, best first.
+ */
+export interface FixReply {
+  /** The fixes, best first. */
+  fixes: Fix[];
+  /** How often the error went away when the same command ran again without any change: it may be flaky. */
+  reruns: number;
+  /** Number of recorded failures that were searched. */
+  searched: number;
+}
+
+/**
+ * Return the sessions that touched a file, what the user requested, and what was decided, newest first.
+ */
+export interface BlameParams {
+  /** The file: an absolute path, or the end of a path such as `src/queue.py`. Renames are followed by git. */
+  file: string;
+  /** Only sessions that changed this line, from 1; null: the whole file. */
+  line?: number | null;
+  /** The agent's id; null: the default agent and `shared`. */
+  agent?: string | null;
+  /** The most sessions, 1 to 100. */
+  limit?: number;
+}
+
+/**
+ * A session that touched a file.
+ */
+export interface FileTouch {
+  /** What it did with the file: `read`, `edited`, `created`, `deleted`, each once. */
+  actions: string[];
+  /** The user's request that led to the first change, or to the first read; empty if unknown. */
+  request: string;
+  /** Sentences of the session about the file that record a decision. */
+  decisions: string[];
+  /** Time of the last of its steps, epoch ms; 0: unknown. */
+  time_ms: number;
+  /** Place of the change, for `get`. */
+  citation: string;
+  /** The agent whose memory has it. */
+  agent: string;
+  /** The conversation's path in the index. */
+  path: string;
+  /** Place of the first change, or of the first read, in the transcript. */
+  start_line: number;
+  /** The session; null for one of OpenClaw's. */
+  session: SessionInfo | null;
+}
+
+/**
+ * Sessions that touched a file, newest first.
+ */
+export interface BlameReply {
+  /** The file, absolute if it is known. */
+  file: string;
+  /** All paths that the file has had, the present one first. */
+  names: string[];
+  /** The sessions, newest first. */
+  sessions: FileTouch[];
+}
+
+/**
+ * Return the files that the work on a subject touched.
+ *
+ * `files` lists files of memory instead.
+ */
+export interface WorkFilesParams {
+  /** The subject, as in `search`. */
+  topic: string;
+  /** The agent's id; null: the default agent and `shared`. */
+  agent?: string | null;
+  /** Only files of work in this project: the name of its folder, or a path in it; empty: any. */
+  project?: string;
+  /** The most files, 1 to 100. */
+  limit?: number;
+}
+
+/**
+ * A file that the work on a subject touched.
+ */
+export interface TouchedFile {
+  /** Its path, absolute if the folder is known. */
+  file: string;
+  /** How often it was edited, created or deleted in that work. */
+  edits: number;
+  /** How often it was read. */
+  reads: number;
+  /** Number of sessions. */
+  sessions: number;
+  /** Time of the last step, epoch ms; 0: unknown. */
+  last_ms: number;
+  /** Whether it is on disk now. */
+  exists: boolean;
+  /** Place of the last change, or of the last read, for `get`. */
+  citation: string;
+  /** The agent whose memory has it. */
+  agent: string;
+  /** The conversation's path in the index. */
+  path: string;
+  /** That place in the transcript. */
+  start_line: number;
+  /** The session of that step; null for one of OpenClaw's. */
+  session: SessionInfo | null;
+}
+
+/**
+ * Files that the work on a subject touched, best first.
+ */
+export interface WorkFilesReply {
+  /** The files, best first. */
+  files: TouchedFile[];
+}
+
+/**
  * Open the web page that shows the memory of agents, and return its address.
  */
 export interface OpenPageParams {
@@ -2431,6 +2670,10 @@ export interface Requests {
   conversation_search: { params: ConversationSearchParams; reply: ConversationSearchReply };
   conversation_read: { params: ConversationReadParams; reply: ConversationReadReply };
   session_handoff: { params: SessionHandoffParams; reply: SessionHandoffReply };
+  how: { params: HowParams; reply: HowReply };
+  fix: { params: FixParams; reply: FixReply };
+  blame: { params: BlameParams; reply: BlameReply };
+  work_files: { params: WorkFilesParams; reply: WorkFilesReply };
   open_page: { params: OpenPageParams; reply: OpenPageReply };
   subscribe: { params: SubscribeParams; reply: SubscribeReply };
   cancel: { params: CancelParams; reply: CancelReply };

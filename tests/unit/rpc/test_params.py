@@ -28,13 +28,16 @@ MESSAGE = {"role": "user", "content": "I like tea"}
 VALID: dict[str, dict[str, Any]] = {
     "append_note": {"text": "x"},
     "call_tool": {"name": "memory_search", "arguments": {"query": "x"}},
+    "blame": {"file": "src/queue.py"},
     "capture_facts": {"messages": [MESSAGE]},
     "conversation_read": {"session": "s1"},
     "conversation_search": {"query": "x"},
     "embed": {"texts": ["x"]},
+    "fix": {"error": "no such table"},
     "flush_check": {"session_key": "k"},
     "flush_done": {"session_key": "k"},
     "get": {"path": "MEMORY.md"},
+    "how": {"command": "pytest"},
     "hook": {"program": "codex", "event": "prompt", "session_id": "s"},
     "memory_edit": {"id": "01A", "text": "tea"},
     "memory_forget": {"id": "x"},
@@ -47,10 +50,12 @@ VALID: dict[str, dict[str, Any]] = {
     "search_agents": {"query": "x"},
     "session_ended": {"session_key": "k"},
     "session_started": {"session_key": "k"},
+    "work_files": {"topic": "queue"},
 }
 """Parameters that are taken; none for requests that aren't here."""
 
 OUT_OF_RANGE: dict[str, dict[str, list[Any]]] = {
+    "blame": {"file": ["x" * 4_097], "line": [0], "limit": [0, 101]},
     "append_note": {"key": ["", "a -->", "a\n", "é", "x" * 129]},
     "call_tool": {"session_kind": ["crowd"], "deadline_ms": [0], "active_projects": [[""]]},
     "capture_facts": {"messages": [[MESSAGE] * 1_001]},
@@ -115,6 +120,9 @@ OUT_OF_RANGE: dict[str, dict[str, list[Any]]] = {
         "max_characters": [-1, 1_000_001],
     },
     "subscribe": {"kinds": [[], ["weather"], ["sync", "weather"]]},
+    "fix": {"error": ["x" * 64_001], "limit": [0, 101]},
+    "how": {"command": ["x" * 8_001], "limit": [0, 101]},
+    "work_files": {"topic": ["x" * 8_001], "limit": [0, 101]},
     "tools": {"shape": ["xml"], "include": [["memory_get", "rm"]]},
 }
 

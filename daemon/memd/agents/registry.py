@@ -152,6 +152,17 @@ class AgentRegistry:
             )
         return found
 
+    def recalled(self, agent_id: str | None) -> list[Agent]:
+        """Return the agents whose memory answers a request: the named one; for None the default one and `shared`.
+
+        Those whose memory is off are left out, unless no other is left.
+        """
+        agents = [self.agent(agent_id)]
+        shared = self._agents.get(SHARED_AGENT)
+        if agent_id is None and shared is not None and shared not in agents:
+            agents = [agent for agent in (*agents, shared) if agent.config.settings.enabled] or agents
+        return agents
+
     async def is_excluded(self, cwd: str) -> bool:
         """Return whether a folder, or its project, is excluded from every memory."""
         if not self.exclusions:

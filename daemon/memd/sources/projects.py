@@ -80,6 +80,13 @@ def find_project(cwd: str) -> str:
     return os.path.normpath(cwd)
 
 
+def is_in_project(folder: str, project: str) -> bool:
+    """Return whether a session's project is the one with a path or a name; an empty one is any."""
+    if os.path.isabs(project):
+        return folder == project
+    return not project or os.path.basename(folder).casefold() == project.casefold()
+
+
 def _main_worktree(pointer: str) -> str | None:
     """Return the repository's folder that the `.git` file of a worktree points to, or None."""
     try:

@@ -189,7 +189,7 @@ def _commands(session: HandedSession) -> Iterator[_Line]:
                 last.status, "; the last outcome is unknown"
             )
             text += f"failed{times}{_reason(failures[-1])}{end}"
-        elif last.status == "ok" and _is_check(last):
+        elif last.status == "ok" and is_check(last.line):
             text += "worked"
         else:
             continue
@@ -203,7 +203,7 @@ def _open_ends(session: HandedSession) -> Iterator[_Line]:
     texts = list[str]()
     if last is not None and last.role == "user":
         texts.append("the last request has no answer")
-    checks = [runs[-1] for runs in _runs_of(session).values() if _is_check(runs[-1])]
+    checks = [runs[-1] for runs in _runs_of(session).values() if is_check(runs[-1].line)]
     checks = [run for run in checks if run.status in ("ok", "failed")]
     if checks and checks[-1].status == "failed":
         texts.append(f"the last check failed: `{_line_of(checks[-1])}`{_reason(checks[-1])}")
@@ -260,9 +260,9 @@ def _reason(command: Command) -> str:
     return f" ({reason})" if reason else ""
 
 
-def _is_check(command: Command) -> bool:
+def is_check(line: str) -> bool:
     """Return whether a command line tests or builds something, as far as its words show that."""
-    parts = [_WORD.findall(part) for part in _PART_END.split(command.line.lower())]
+    parts = [_WORD.findall(part) for part in _PART_END.split(line.lower())]
     return any(part and part[0] not in _OTHER and not _CHECKS.isdisjoint(part) for part in parts)
 
 

@@ -22,8 +22,7 @@ from memd.programs.catalog import PROGRAMS, how_to_start
 from memd.programs.conversation import Conversation
 from memd.programs.work import FileChange
 from memd.search.sessions import day_of, session_info
-from memd.settings.sources import SHARED_AGENT
-from memd.sources.projects import find_project
+from memd.sources.projects import find_project, is_in_project
 from memd.system.clock import wall_clock_ms
 from memd.system.untrusted import on_one_line
 from memd_client.errors import BadParamsError, FileMissingError
@@ -55,12 +54,10 @@ async def hand_off(registry: AgentRegistry, params: SessionHandoffParams) -> Ses
             f"session_handoff: {params.to!r} is not a program that is started with a prompt",
             hint=f"one of {known}",
         )
-    agents = [registry.agent(params.agent)]
-    shared = registry.agents.get(SHARED_AGENT)
-    if params.agent is None and shared is not None and shared not in agents:
-        agents = [agent for agent in (*agents, shared) if agent.config.settings.enabled] or agents
     sessions = [
-        _Candidate(agent, *session) for agent in agents for session in await agent.perform(list_sessions)
+        _Candidate(agent, *session)
+        for agent in registry.recalled(params.agent)
+        for session in await agent.perform(list_sessions)
     ]
     sessions.sort(key=lambda session: -session.facts.updated_ms)
     chosen, conversation = await _choose(sessions, params)
@@ -95,7 +92,7 @@ async def _choose(
     for session in sessions:
         facts = session.facts
         is_usable = facts.kind == "main" and facts.session != params.exclude_session
-        if is_usable and tried < MAX_TRIED and _is_in(facts.project, project):
+        if is_usable and tried < MAX_TRIED and is_in_project(facts.project, project):
             tried += 1
             try:
                 conversation = await _load(session)
@@ -137,12 +134,6 @@ def _named(sessions: Sequence[_Candidate], name: str) -> _Candidate:
     raise BadParamsError(
         f"{len(matches)} sessions have an id that begins with {name[:80]!r}", hint=f"one of {listed}"
     )
-
-
-def _is_in(folder: str, project: str) -> bool:
-    """Return whether a session's project is the one with a path or a name; empty for any."""
-    is_named = PurePath(folder).name.casefold() == project.casefold()
-    return folder == project if os.path.isabs(project) else is_named or not project
 
 
 def _states_of(conversation: Conversation, facts: SessionFacts) -> dict[str, str]:

@@ -35,8 +35,6 @@ from memd.lifecycle.hooks.project import Project, project_in
 from memd.lifecycle.hooks.prompts import read_prompt, sentences_of
 from memd.lifecycle.hooks.seen import SeenFacts
 from memd.lifecycle.recalls.log import RecallLog
-from memd.settings.hooks import HooksSettings
-from memd.settings.sources import SHARED_AGENT
 from memd.sources.projects import find_project
 from memd.system.clock import Clock, wall_clock_ms
 from memd.text.tokens import asks_at_end
@@ -83,7 +81,7 @@ class HookService:
     async def answer(self, memories: AgentRegistry, params: HookParams) -> HookReply:
         """Return the text for a session at an event, and record the decision."""
         settings = memories.settings.hooks
-        memory = _chosen(memories, params, settings)
+        memory = memories.recalled(params.agent or settings.agent)
         decision = HookDecision("gave_up", lacks="the caller left before the answer, or memory failed")
         try:
             if not settings.enabled:
@@ -177,16 +175,6 @@ class HookService:
             return replace(judged, code="already_shown", lines=(), lacks=SEEN)
         self._shown.add(*key, location)
         return replace(judged, code="related", text=name_location(judged.location), candidate="", lacks="")
-
-
-def _chosen(memories: AgentRegistry, params: HookParams, settings: HooksSettings) -> list[Agent]:
-    """Return the agents whose memory a hook uses."""
-    wanted = params.agent or settings.agent
-    chosen = [memories.agent(wanted)]
-    shared = memories.agents.get(SHARED_AGENT)
-    if wanted is None and shared is not None and shared is not chosen[0]:
-        chosen.append(shared)
-    return chosen
 
 
 def _project_of(cwd: str) -> Project:

@@ -114,6 +114,11 @@ class ScriptedMemories:
             raise AgentUnknownError("there is no such agent")
         return self.agents[agent_id or "main"]
 
+    def recalled(self, agent_id: str | None) -> list[ScriptedMemory]:
+        """Return the agents whose memory answers."""
+        others = [self.agents["shared"]] if agent_id is None and "shared" in self.agents else []
+        return [self.agent(agent_id), *others]
+
 
 def newest(service: HookService, limit: int) -> list[HookLogEntry]:
     """Return the newest decisions that were recorded."""

@@ -108,8 +108,8 @@ class FixParams(Record, frozen=True):
         limit: The most fixes, 1 to 100.
 
     Returns:
-        `fixes`, best first; `reruns`, how often the same command succeeded without any change; and `searched`, how many
-        failed commands are recorded.
+        `fixes`, best first; `reruns`, how often the same command succeeded without any change; `unfixed`, how often no
+        success followed; and `searched`, how many failed commands are recorded.
 
     Raises:
         QueryEmptyError: The error has no text.
@@ -181,11 +181,13 @@ class FixReply(Record, frozen=True):
     Attributes:
         fixes: The fixes, best first.
         reruns: How often the error went away when the same command ran again without any change: it may be flaky.
+        unfixed: Number of failures with this error after which no success of the command is recorded.
         searched: Number of recorded failures that were searched.
     """
 
     fixes: list[Fix]
     reruns: int = 0
+    unfixed: int = 0
     searched: int = 0
 
 

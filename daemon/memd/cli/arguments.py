@@ -105,7 +105,11 @@ MAX_NOTE_BYTES = 64 * 1024
 MAX_RESULTS = 1_000
 MAX_CHARS = 100_000
 MAX_SOURCE_CHARS = 40
+MAX_ERROR_OUTPUT_CHARS = 64_000
 """The daemon's limits; tests/unit/cli/test_limits.py compares both."""
+
+MAX_STDIN_BYTES = 64 * 1024 * 1024
+"""Of the output of a command on standard input."""
 
 MAX_LOG_LINES = 1_000_000
 
@@ -271,6 +275,20 @@ def fact_text(words: Sequence[str]) -> str:
     if not re.search(r"\w", text):
         raise _refused("it has no letter or digit")
     return text
+
+
+def error_output(words: Sequence[str]) -> str:
+    """Return the error made of words, or standard input if there are none or the only one is `-`.
+
+    Of a long output both ends are returned, and bytes that are not UTF-8 are replaced.
+    """
+    text = " ".join(words)
+    if text in ("", STDIN):
+        text = _read_stdin(MAX_STDIN_BYTES).decode("utf-8", "replace").replace("\0", "")
+    if not text.strip():
+        raise click.BadParameter("it is empty", param_hint="ERROR")
+    half = MAX_ERROR_OUTPUT_CHARS // 2
+    return text if len(text) <= 2 * half else f"{text[: half - 1]}\n{text[-half:]}"
 
 
 def _read_text(words: Sequence[str], max_bytes: int, limit: str) -> str:

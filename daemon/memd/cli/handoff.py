@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import os
-
 import click
 
 from memd.cli.arguments import (
     MAX_PATH_CHARS,
     MAX_SOURCE_CHARS,
-    HintedError,
     agent_option,
     at_most,
     examples,
     json_option,
 )
 from memd.cli.connect import CliSession
+from memd.cli.work import folder_of, project_option
 from memd.programs.catalog import PROGRAMS
 
 
@@ -37,12 +35,7 @@ from memd.programs.catalog import PROGRAMS
     metavar="ID",
     help="The session, or how its id begins.",
 )
-@click.option(
-    "--project",
-    type=at_most(MAX_PATH_CHARS),
-    metavar="NAME",
-    help="Name or path of a project; default: this folder's.",
-)
+@project_option
 @agent_option
 @json_option
 @click.pass_obj
@@ -60,11 +53,7 @@ def command(
     characters. The session may be of any program, and stays as it is. With --to, the command that starts the other
     program with the digest is printed too, on standard error.
     """
-    place = project or ("" if session_id else ".")
-    try:
-        place = os.path.abspath(place) if os.sep in place or place in (".", "..") else place
-    except FileNotFoundError:
-        raise HintedError("the current folder no longer exists", "name a project with --project") from None
+    place = folder_of(project) if project or not session_id else ""
     with session.client() as client:
         reply = client.session_handoff(session=session_id or "", project=place, to=to or "", agent=agent)
     if as_json:

@@ -34,6 +34,10 @@ COMMANDS = {
     "get": "notes:get",
     "note": "notes:note",
     "handoff": "handoff:command",
+    "how": "work:how",
+    "fix": "work:fix",
+    "blame": "work:blame",
+    "files": "work:files",
     "agents": "status:agents",
     "index": "indexing:index",
     "reset": "indexing:reset",
@@ -68,6 +72,7 @@ VARIABLE = "_MEMCTL_COMPLETE"
 
 GROUPS = {
     "Search": ("search", "get", "handoff", "web", "agents"),
+    "Work": ("how", "fix", "blame", "files"),
     "Monitor": ("status", "usage", "top", "metrics", "eval", "doctor", "logs"),
     "Maintain": ("note", "facts", "index", "reset", "vacuum", "remote"),
     "Set up": (

@@ -159,12 +159,14 @@ def has_match(db: Database, match: str) -> bool:
     )
 
 
-def count_matches(db: Database, match: str, ids: Sequence[int]) -> tuple[int, list[int]]:
-    """Return how many chunks match, and which of `ids` do."""
+def count_matches(
+    db: Database, match: str, ids: Sequence[int], table: str = "chunks_fts"
+) -> tuple[int, list[int]]:
+    """Return how many chunks (or rows of another FTS5 table) match, and which of `ids` do."""
     # One pass over all matches, because FTS5 would restart the query for each single row.
     row = db.execute(
-        """SELECT count(*), json_group_array(rowid) FILTER (WHERE rowid IN (SELECT value FROM json_each(?)))
-           FROM chunks_fts WHERE chunks_fts MATCH ?""",
+        f"""SELECT count(*), json_group_array(rowid) FILTER (WHERE rowid IN (SELECT value FROM json_each(?)))
+            FROM {table} WHERE {table} MATCH ?""",
         (pack_ids(ids), match),
     ).fetchall()[0]
     return int(str(row[0])), unpack_ids(row[1])

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from memd.index.keyword import IN_PROJECT, LATEST_MS, Bindings
 from memd.index.meta import WORK_SOURCES, find_meta, set_meta
-from memd.system.sqlite import Database
+from memd.system.sqlite import Database, get_int
 from memd.text.language.spelling import index_text
 from memd.text.query.identifiers import extra_words
 
@@ -207,13 +207,33 @@ def find_failures(db: Database, limit: int, scope: WorkScope = EVERYTHING) -> li
     )
 
 
-def load_steps(db: Database, path: str, first: int = 0, last: int = LATEST_MS) -> list[WorkRow]:
-    """Return the steps of a conversation in order, from one id to another, both included."""
+def find_commands(db: Database, key: str, limit: int, scope: WorkScope = EVERYTHING) -> list[WorkRow]:
+    """Return runs of a program, or of a program and its subcommand, the newest first."""
+    condition, values = _condition(scope)
     return _rows(
         db.execute(
-            f"""SELECT {_COLUMNS} FROM work AS w WHERE w.path = ? AND w.id BETWEEN ? AND ?
-                ORDER BY w.id LIMIT {MAX_STEPS}""",
-            (path, first, last),
+            f"""SELECT {_COLUMNS} FROM work AS w WHERE {condition}
+                AND (w.subject = :key OR (w.subject > :key || ' ' AND w.subject < :key || '!'))
+                ORDER BY w.time_ms DESC, w.id DESC LIMIT :limit""",
+            {**values, "key": key, "limit": limit},
+        )
+    )
+
+
+def count_runs(db: Database, status: str = "") -> int:
+    """Return the number of recorded commands, or of those with a status."""
+    return get_int(db, "SELECT count(*) FROM work WHERE action = 'ran' AND ?1 IN ('', status)", (status,))
+
+
+def load_steps(
+    db: Database, path: str, first: int = 0, last: int = LATEST_MS, *, place: int = 0, limit: int = MAX_STEPS
+) -> list[WorkRow]:
+    """Return the steps of a conversation in order, from one id to another, both included, and from a place on."""
+    return _rows(
+        db.execute(
+            f"""SELECT {_COLUMNS} FROM work AS w WHERE w.path = ? AND w.id BETWEEN ? AND ? AND w.place >= ?
+                ORDER BY w.id LIMIT ?""",
+            (path, first, last, place, limit),
         )
     )
 

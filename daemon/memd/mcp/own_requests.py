@@ -10,8 +10,13 @@ from memd.mcp.definitions import APPEND_NOTE, CONVERSATION_READ, CONVERSATION_SE
 from memd_client import requests
 from memd_client.errors import BadParamsError
 from memd_client.prepared_request import PreparedRequest
+from memd_client.work import MAX_ERROR_OUTPUT_CHARS
 
-_TYPES = {"string": (str, "text"), "integer": (int, "a whole number")}
+_TYPES = {
+    "string": (str, "text"),
+    "integer": (int, "a whole number"),
+    "boolean": (bool, "true or false"),
+}
 
 
 def check_arguments(tool: Tool, given: Mapping[str, Any]) -> None:
@@ -26,7 +31,7 @@ def check_arguments(tool: Tool, given: Mapping[str, Any]) -> None:
                 raise BadParamsError(f"{tool.name}: `{name}` is missing")
             continue
         kind, words = _TYPES[facts["type"]]
-        if not isinstance(value, kind) or isinstance(value, bool):
+        if not isinstance(value, kind) or isinstance(value, bool) != (kind is bool):
             words = "a date (YYYY-MM-DD)" if "pattern" in facts else words
             raise BadParamsError(f"{tool.name}: `{name}` must be {words}")
 
@@ -61,15 +66,47 @@ def _conversation_read(given: Mapping[str, Any], agent: str | None, caller: str)
 
 def _session_handoff(given: Mapping[str, Any], agent: str | None, caller: str) -> PreparedRequest[Any]:
     session = given.get("session") or ""
-    folder = os.path.abspath(".").rstrip(
-        "/"
-    )  # a server that no project started runs in the root: any project
     return requests.session_handoff(
         session=session,
-        project="" if session else given.get("project") or folder,
+        project="" if session else given.get("project") or _folder(),
         agent=agent,
         exclude_session=given.get("ownSession") or "",
     )
+
+
+def _how(given: Mapping[str, Any], agent: str | None, caller: str) -> PreparedRequest[Any]:
+    return requests.how(
+        given["command"],
+        agent=agent,
+        project=given.get("project") or _folder(),
+        include_failed=bool(given.get("includeFailed")),
+        limit=given.get("limit", 8),
+    )
+
+
+def _fix(given: Mapping[str, Any], agent: str | None, caller: str) -> PreparedRequest[Any]:
+    return requests.fix(
+        given["error"][-MAX_ERROR_OUTPUT_CHARS:],
+        agent=agent,
+        project=given.get("project") or _folder(),
+        limit=given.get("limit", 3),
+    )
+
+
+def _blame(given: Mapping[str, Any], agent: str | None, caller: str) -> PreparedRequest[Any]:
+    file = os.path.abspath(given["file"])
+    file = file if os.path.exists(file) else given["file"]
+    return requests.blame(file, line=given.get("line"), agent=agent, limit=given.get("limit", 10))
+
+
+def _files(given: Mapping[str, Any], agent: str | None, caller: str) -> PreparedRequest[Any]:
+    project = given.get("project") or ""
+    return requests.work_files(given["topic"], agent=agent, project=project, limit=given.get("limit", 20))
+
+
+def _folder() -> str:
+    """Return the folder of the project; a server that no project started runs in the root: any project."""
+    return os.path.abspath(".").rstrip("/")
 
 
 OWN_REQUESTS: dict[str, Callable[[Mapping[str, Any], str | None, str], PreparedRequest[Any]]] = {
@@ -77,5 +114,9 @@ OWN_REQUESTS: dict[str, Callable[[Mapping[str, Any], str | None, str], PreparedR
     CONVERSATION_SEARCH: _conversation_search,
     CONVERSATION_READ: _conversation_read,
     SESSION_HANDOFF: _session_handoff,
+    "memory_how": _how,
+    "memory_fix": _fix,
+    "memory_blame": _blame,
+    "memory_files": _files,
 }
 """By tool: the request for checked arguments, an agent and the name of the caller."""

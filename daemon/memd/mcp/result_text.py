@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from memd.mcp.definitions import APPEND_NOTE, CONVERSATION_READ, CONVERSATION_SEARCH, SESSION_HANDOFF
 from memd.system.untrusted import on_one_line, show_unseen
 from memd_client.errors import MemdError
 from memd_client.hit_text import DOT, NO_STRONG_MATCH, HitText, describe_session, text_of_row
-from memd_client.messages import SessionInfo
+from memd_client.messages import BlameReply, FixReply, HowReply, SessionInfo, WorkFilesReply
+from memd_client.schema import from_wire
+from memd_client.work_text import WorkReply, work_lines
 
 
 def answer_text(name: str, answer: Mapping[str, Any]) -> str:
@@ -138,11 +141,18 @@ def _handoff_text(answer: Mapping[str, Any]) -> str:
     return str(answer["text"])
 
 
+def _work_text(kind: type[WorkReply], answer: Mapping[str, Any]) -> str:
+    """Return an answer about work; names are escaped, and what agents ran and wrote is indented or marked."""
+    lines = work_lines(from_wire(kind, answer))
+    texts = [on_one_line(part.text) if part.kind in ("head", "place") else part.text for part in lines]
+    return "\n".join(f"{' ' * part.indent}{text}" for part, text in zip(lines, texts, strict=True)).rstrip()
+
+
 def _fact(row: Mapping[str, Any]) -> str:
     return f"- {row['text']} ({row['category']}, id {row['id']}, {on_one_line(row['path'])}:{row['line']})"
 
 
-_FORMATTERS = {
+_FORMATTERS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "memory_search": _search_text,
     "memory_get": _read,
     "memory_store": _store_text,
@@ -152,4 +162,8 @@ _FORMATTERS = {
     CONVERSATION_SEARCH: _conversations_text,
     CONVERSATION_READ: _messages_text,
     SESSION_HANDOFF: _handoff_text,
+    "memory_how": partial(_work_text, HowReply),
+    "memory_fix": partial(_work_text, FixReply),
+    "memory_blame": partial(_work_text, BlameReply),
+    "memory_files": partial(_work_text, WorkFilesReply),
 }

@@ -8,6 +8,7 @@ from time import monotonic
 
 from memd_client.aio import AsyncioClient
 from memd_client.errors import AgentUnknownError, MemdError
+from memd_client.messages import AgentStatus
 
 SHARED_AGENT = "shared"
 """The agent that has the sources which `memctl setup` adds."""
@@ -26,9 +27,9 @@ class AgentScope:
         self.client = client
         self.agent = agent
         self.caller = ""
-        self._agents: tuple[str, ...] = ()
+        self._rows: list[AgentStatus] = []
         self._default = ""
-        self._agents_at = -AGENTS_TTL_S
+        self._rows_at = -AGENTS_TTL_S
 
     def __repr__(self) -> str:
         return f"<AgentScope {self.agent or 'all agents'}>"
@@ -47,11 +48,21 @@ class AgentScope:
         """Return the accessible agents whose memory is enabled."""
         if self.agent is not None:
             return (self.agent,)
-        if monotonic() - self._agents_at > AGENTS_TTL_S:
-            status = await self.client.status()
-            self._agents = tuple(each.agent for each in status.agents if each.enabled)
-            self._agents_at = monotonic()
-        return self._agents
+        return tuple(row.agent for row in await self._statuses() if row.enabled)
+
+    async def has_work(self) -> bool:
+        """Return whether work of agents is recorded; True if the daemon doesn't reply in time."""
+        with contextlib.suppress(MemdError, TimeoutError):
+            async with asyncio.timeout(AGENTS_TIMEOUT_S):
+                rows = [row for row in await self._statuses() if self.agent in (None, row.agent)]
+                return any(source.commands or source.file_steps for row in rows for source in row.added)
+        return True
+
+    async def _statuses(self) -> list[AgentStatus]:
+        if monotonic() - self._rows_at > AGENTS_TTL_S:
+            self._rows = (await self.client.status()).agents
+            self._rows_at = monotonic()
+        return self._rows
 
     async def default_and_shared(self) -> tuple[str, ...]:
         """Return the default agent and `shared`, which a call without an agent searches; none if they aren't two."""

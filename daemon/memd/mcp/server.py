@@ -11,7 +11,7 @@ import sys
 from typing import Any, TextIO, cast
 
 from memd.mcp import resources
-from memd.mcp.definitions import HANDOFF_PROMPT, INSTRUCTIONS, SESSION_HANDOFF, TOOLS, Tool
+from memd.mcp.definitions import HANDOFF_PROMPT, INSTRUCTIONS, SESSION_HANDOFF, TOOLS, WORK_TOOLS, Tool
 from memd.mcp.jsonrpc import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -140,7 +140,8 @@ class MemoryServer:
     async def _list_tools(self, params: Params) -> Params:
         agents = await self._scope.agents_or_none()
         fixed = self._scope.agent is not None
-        tools = TOOLS.values()
+        has_work = await self._scope.has_work()
+        tools = [tool for tool in TOOLS.values() if has_work or tool.name not in WORK_TOOLS]
         return {
             "tools": [
                 _shown(each, each.input_schema(agents, fixed=fixed), structured=self._structured)

@@ -1,0 +1,191 @@
+"""`memctl how`, `fix`, `blame` and `files`: questions about what agents did."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import click
+
+from memd.cli.arguments import (
+    MAX_PATH_CHARS,
+    CommandWithArguments,
+    HintedError,
+    agent_option,
+    at_most,
+    error_output,
+    examples,
+    json_option,
+    search_text,
+    utf8,
+)
+from memd.cli.connect import CliSession
+from memd.cli.lines import BLANK, Line, line
+from memd_client.locations import split_location
+
+if TYPE_CHECKING:
+    from memd_client.work_text import WorkReply
+
+MAX_ANSWERS = 100
+
+_STYLES = {"head": "title", "code": "match", "about": "quiet", "place": "path", "note": "warn"}
+
+limit_option = click.option(
+    "--limit", type=click.IntRange(1, MAX_ANSWERS), metavar="N", help="Number of answers."
+)
+project_option = click.option(
+    "--project",
+    type=at_most(MAX_PATH_CHARS),
+    metavar="NAME",
+    help="Name or path of a project; default: this folder's.",
+)
+
+
+@click.command(
+    "how",
+    short_help="Show how a command really runs here.",
+    epilog=examples("memctl how pytest", "memctl how cargo test", "memctl how 'run the integration tests'"),
+)
+@click.argument("command", nargs=-1, required=True, type=utf8)
+@click.option("--failed", is_flag=True, help="Also show invocations that only ever failed.")
+@project_option
+@limit_option
+@agent_option
+@json_option
+@click.pass_obj
+def how(
+    session: CliSession,
+    command: tuple[str, ...],
+    failed: bool,
+    project: str | None,
+    limit: int | None,
+    agent: str | None,
+    as_json: bool,
+) -> None:
+    """Show the invocations of COMMAND that succeeded here, with their folders and flags.
+
+    COMMAND is a program, a command line or a description. Agents ran these commands; the newest and most frequent
+    ones come first, and those of this folder's project before others.
+    """
+    text = search_text(command)
+    with session.client() as client:
+        reply = client.how(
+            text, agent=agent, project=folder_of(project), include_failed=failed, limit=limit or 8
+        )
+    hint = "show them with --failed" if reply.only_failed and not failed else ""
+    _print(session, reply, hint, as_json=as_json)
+
+
+@click.command(
+    "fix",
+    cls=CommandWithArguments,
+    short_help="Show what fixed an error before.",
+    epilog=examples(
+        """memctl fix "ModuleNotFoundError: No module named 'stripe'\"""",
+        "cargo build 2>&1 | memctl fix",
+        "memctl fix 'the port is already in use'",
+    ),
+)
+@click.argument("error", nargs=-1, type=utf8)
+@project_option
+@limit_option
+@agent_option
+@json_option
+@click.pass_obj
+def fix(
+    session: CliSession,
+    error: tuple[str, ...],
+    project: str | None,
+    limit: int | None,
+    agent: str | None,
+    as_json: bool,
+) -> None:
+    """Show what fixed ERROR in earlier sessions: the failed command, what was changed, and its own next success.
+
+    ERROR is the output of a command, a part of it, or a description in any language. Without ERROR, or with -, it is
+    read from standard input.
+    """
+    text = error_output(error)
+    with session.client() as client:
+        reply = client.fix(text, agent=agent, project=folder_of(project), limit=limit or 3)
+    hint = "" if reply.fixes else "try the line that names the error, or `memctl search`"
+    _print(session, reply, hint, as_json=as_json)
+
+
+@click.command(
+    "blame",
+    short_help="Show which sessions touched a file, and why.",
+    epilog=examples("memctl blame src/queue.py", "memctl blame src/queue.py:42"),
+)
+@click.argument("file", type=at_most(MAX_PATH_CHARS))
+@limit_option
+@agent_option
+@json_option
+@click.pass_obj
+def blame(session: CliSession, file: str, limit: int | None, agent: str | None, as_json: bool) -> None:
+    """Show which sessions touched FILE (or its line, FILE:LINE), what you requested, and what was decided.
+
+    The newest session comes first. Earlier names of the file are found by git.
+    """
+    path, number = (file, None) if os.path.exists(file) else split_location(file)[:2]
+    with session.client() as client:
+        reply = client.blame(os.path.abspath(path), line=number, agent=agent, limit=limit or 10)
+    _print(session, reply, as_json=as_json)
+
+
+@click.command(
+    "files",
+    short_help="Show which files the work on a subject touched.",
+    epilog=examples("memctl files retry of order mails", "memctl files --project shop checkout"),
+)
+@click.argument("topic", nargs=-1, required=True, type=utf8)
+@click.option(
+    "--project",
+    type=at_most(MAX_PATH_CHARS),
+    metavar="NAME",
+    help="Only work in this project, by its name or path.",
+)
+@limit_option
+@agent_option
+@json_option
+@click.pass_obj
+def files(
+    session: CliSession,
+    topic: tuple[str, ...],
+    project: str | None,
+    limit: int | None,
+    agent: str | None,
+    as_json: bool,
+) -> None:
+    """Show which files the work on TOPIC touched, in all sessions."""
+    text = search_text(topic)
+    with session.client() as client:
+        reply = client.work_files(
+            text, agent=agent, project=folder_of(project) if project else "", limit=limit or 20
+        )
+    _print(session, reply, as_json=as_json)
+
+
+def folder_of(project: str | None) -> str:
+    """Return a project as requests take it: a name, or an absolute path; None is the current folder."""
+    place = project or "."
+    try:
+        return os.path.abspath(place) if os.sep in place or place in (".", "..") else place
+    except FileNotFoundError:
+        raise HintedError("the current folder no longer exists", "name a project with --project") from None
+
+
+def _print(session: CliSession, reply: WorkReply, hint: str = "", *, as_json: bool) -> None:
+    if as_json:
+        session.output.reply(reply)
+        return
+    from memd_client.work_text import work_lines
+
+    session.output.lines(
+        [
+            BLANK if part.kind == "gap" else Line(((part.text, _STYLES[part.kind]),), part.indent)
+            for part in work_lines(reply)
+        ]
+    )
+    if hint:
+        session.output.lines([line(("hint: ", "label"), hint, indent=2)])

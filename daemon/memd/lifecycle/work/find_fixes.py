@@ -1,0 +1,136 @@
+"""Finds failures like an error, and what fixed them."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final, NamedTuple
+
+import trio
+
+from memd.agents.agent import Agent
+from memd.agents.registry import AgentRegistry
+from memd.index.transcripts import NO_FACTS
+from memd.index.work import RAN, WorkRow, WorkScope, count_runs, find_by_error, find_work, load_steps
+from memd.lifecycle.work.evidence import SessionPlaces, read_work, weigh_matches
+from memd.lifecycle.work.fix import Repair, find_repair, fix_steps, held, success_line, together
+from memd.programs.work import error_line
+from memd.sources.projects import find_project, is_in_project
+from memd.system.sqlite import Database
+from memd.text.query.keywords import plan_match
+from memd.text.work.errors import error_key, error_lines
+from memd_client.errors import QueryEmptyError
+from memd_client.messages import Fix, FixParams, FixReply
+
+MAX_FAILURES: Final = 40
+"""Failures most like an error whose sessions are read."""
+
+MAX_MATCHES: Final = 200
+MAX_ERROR_LINES: Final = 4
+"""Lines of an output that are compared."""
+
+MAX_LATER_STEPS: Final = 200
+"""Steps after a failure among which its success is looked for."""
+
+MIN_RELEVANCE: Final = 0.55
+"""Relevance from which a failure is the same error: the share of the weights of its words."""
+
+OTHER_NAME: Final = 0.6
+"""Factor of the relevance of the same error about another name: `No module named 'x'` needs another fix than `y`."""
+
+_SCOPE: Final = WorkScope(actions=(RAN,), statuses=("failed",))
+
+
+class Found(NamedTuple):
+    """A repair of a failure like the error; `is_lasting` if the error didn't come back in the session."""
+
+    repair: Repair
+    places: SessionPlaces
+    relevance: float
+    is_lasting: bool
+
+
+async def find_fixes(registry: AgentRegistry, params: FixParams) -> FixReply:
+    """Return what fixed an error before, best first."""
+    if not params.error.strip():
+        raise QueryEmptyError("the error is empty")
+    project = await trio.to_thread.run_sync(find_project, params.project)
+    repairs, searched, unfixed = list[Found](), 0, 0
+    for agent in registry.recalled(params.agent):
+        found, failures, others = await read_work(agent, partial(_find, agent=agent, error=params.error))
+        repairs += found
+        searched += failures
+        unfixed += others
+    by_success = {id(found.repair): found for found in repairs}
+    offered = [found.repair for found in repairs if not found.repair.is_rerun]
+    fixes = list[tuple[float, Fix]]()
+    for group in together(offered):
+        best = max((by_success[id(repair)] for repair in group), key=_preference)
+        facts = best.places.facts.get(best.repair.failure.path, NO_FACTS)
+        sessions = len({repair.failure.path for repair in group})
+        is_here = bool(project) and is_in_project(facts.project, project)
+        score = best.relevance + 0.2 * best.is_lasting + 0.1 * is_here + 0.05 * min(sessions, 4)
+        fixes.append((score, _fix(best, sessions)))
+    fixes.sort(key=lambda fix: (-fix[0], -fix[1].time_ms))
+    reruns = sum(found.repair.is_rerun for found in repairs)
+    return FixReply([fix for _, fix in fixes[: params.limit]], reruns, unfixed, searched)
+
+
+def _preference(found: Found) -> tuple[bool, float, int, int]:
+    return found.is_lasting, found.relevance, -len(found.repair.steps), found.repair.success.time_ms
+
+
+def _fix(found: Found, sessions: int) -> Fix:
+    repair = found.repair
+    return Fix(
+        error=error_line(repair.failure.detail),
+        command=repair.failure.text,
+        folder=repair.failure.folder,
+        fixed_by=success_line(repair),
+        is_same_command=repair.is_same,
+        steps=fix_steps(repair),
+        sessions=sessions,
+        has_held=found.is_lasting,
+        time_ms=repair.success.time_ms,
+        **found.places.of(repair.failure, repair.success.place),
+    )
+
+
+def _find(db: Database, agent: Agent, error: str) -> tuple[list[Found], int, int]:
+    """Return repairs of failures like an error, the number of all failures, and that of alike ones without a repair."""
+    total = count_runs(db, "failed")
+    if not total:
+        return [], 0, 0
+    failures = _alike(db, error, total)
+    best = sorted(failures.values(), key=lambda item: (-item[1], -item[0].id))[:MAX_FAILURES]
+    places = SessionPlaces(agent, db, {row.path for row, _ in best})
+    repairs, unfixed = dict[int, Found](), 0
+    for row, relevance in best:
+        repair = find_repair(load_steps(db, row.path, row.id, limit=MAX_LATER_STEPS))
+        if repair is None:
+            unfixed += 1
+            continue
+        later = find_by_error(db, repair.failure.error, MAX_MATCHES, _SCOPE)
+        repairs.setdefault(repair.success.id, Found(repair, places, relevance, held(repair, later)))
+    return [*repairs.values()], total, unfixed
+
+
+def _alike(db: Database, error: str, total: int) -> dict[int, tuple[WorkRow, float]]:
+    """Return failures with the same error by id, each with its relevance."""
+    lines = error_lines(error)[:MAX_ERROR_LINES]
+    keys, names = (
+        {error_key(text, exact=exact) for text in (error, *lines)} - {""} for exact in (False, True)
+    )
+    same = {row.id: row for key in keys for row in find_by_error(db, key, MAX_MATCHES, _SCOPE)}
+    query = "\n".join(lines) or error
+    matching = find_work(db, plan_match(query).any or "", MAX_MATCHES, _SCOPE)
+    rows = {row.id: row for row, _ in matching} | same
+    shares = weigh_matches(db, query, [*rows], total)
+    alike = dict[int, tuple[WorkRow, float]]()
+    for key, row in rows.items():
+        relevance = shares[key]
+        if key in same:
+            is_equal = error_key(row.detail, exact=True, is_failed=True) in names
+            relevance = 1 + relevance / 2 if is_equal else OTHER_NAME * relevance
+        if relevance >= MIN_RELEVANCE:
+            alike[key] = row, relevance
+    return alike

@@ -65,11 +65,16 @@ async def read_work(agent: Agent, read: Callable[[Database], T]) -> T:
     """Return what a function reads in an agent's index; changes are indexed before, if that is done in time."""
 
     async def request(opened: OpenAgent) -> T:
-        with trio.move_on_after(SYNC_WAIT_S):
-            await opened.text.sync()
+        await catch_up(opened)
         return await opened.index_file.read(read)
 
     return await agent.perform(request)
+
+
+async def catch_up(opened: OpenAgent) -> None:
+    """Index changes, for a bounded time."""
+    with trio.move_on_after(SYNC_WAIT_S):
+        await opened.text.sync()
 
 
 def weigh_matches(

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import trio
 
 from memd.agents.agent import Agent
+from memd.agents.open_agent import OpenAgent
 from memd.agents.registry import AgentRegistry
+from memd.agents.work import find_similar_failures
 from memd.index.transcripts import NO_FACTS
 from memd.index.work import RAN, WorkRow, WorkScope, count_runs, find_by_error, find_work, load_steps
-from memd.lifecycle.work.evidence import SessionPlaces, read_work, weigh_matches
+from memd.lifecycle.work.evidence import SessionPlaces, catch_up, weigh_matches
 from memd.lifecycle.work.fix import Repair, find_repair, fix_steps, held, success_line, together
 from memd.programs.work import error_line
+from memd.search.calibration import calibration_of
 from memd.sources.projects import find_project, is_in_project
+from memd.system.clock import wall_clock_ms
 from memd.system.sqlite import Database
 from memd.text.query.keywords import plan_match
 from memd.text.work.errors import error_key, error_lines
@@ -23,6 +29,13 @@ from memd_client.messages import Fix, FixParams, FixReply
 
 MAX_FAILURES: Final = 40
 """Failures most like an error whose sessions are read."""
+
+EMBEDDING_TIMEOUT_S: Final = 2.0
+CLOSENESS_WEIGHT: Final = 0.3
+"""Weight of the closeness of a failure in vector space, added to the share of its words."""
+
+SURE_CLOSENESS: Final = 0.95
+"""Closeness from which no word has to match, because the error may be described in another language."""
 
 MAX_MATCHES: Final = 200
 MAX_ERROR_LINES: Final = 4
@@ -56,7 +69,7 @@ async def find_fixes(registry: AgentRegistry, params: FixParams) -> FixReply:
     project = await trio.to_thread.run_sync(find_project, params.project)
     repairs, searched, unfixed = list[Found](), 0, 0
     for agent in registry.recalled(params.agent):
-        found, failures, others = await read_work(agent, partial(_find, agent=agent, error=params.error))
+        found, failures, others = await agent.perform(partial(_search, agent=agent, error=params.error))
         repairs += found
         searched += failures
         unfixed += others
@@ -95,42 +108,66 @@ def _fix(found: Found, sessions: int) -> Fix:
     )
 
 
-def _find(db: Database, agent: Agent, error: str) -> tuple[list[Found], int, int]:
+async def _search(opened: OpenAgent, agent: Agent, error: str) -> tuple[list[Found], int, int]:
     """Return repairs of failures like an error, the number of all failures, and that of alike ones without a repair."""
-    total = count_runs(db, "failed")
+    await catch_up(opened)
+    total = await opened.index_file.read(partial(count_runs, status="failed"))
     if not total:
         return [], 0, 0
-    failures = _alike(db, error, total)
-    best = sorted(failures.values(), key=lambda item: (-item[1], -item[0].id))[:MAX_FAILURES]
-    places = SessionPlaces(agent, db, {row.path for row, _ in best})
+    alike = await opened.index_file.read(partial(_alike, error=error, total=total))
+    target = opened.vector_search.target
+    calibration = calibration_of(target.space.model) if target is not None else None
+    if calibration is not None and not any(relevance >= 1 for _, relevance in alike):
+        text = "\n".join(error_lines(error)[:MAX_ERROR_LINES]) or error
+        near = await find_similar_failures(opened, text, wall_clock_ms, EMBEDDING_TIMEOUT_S, _SCOPE)
+        closeness = {row.error: calibration.closeness(cosine) for row, cosine in near[:MAX_FAILURES]}
+        alike = await opened.index_file.read(partial(_alike, error=error, total=total, closeness=closeness))
+    found, unfixed = await opened.index_file.read(partial(_repairs, agent=agent, alike=alike))
+    return found, total, unfixed
+
+
+def _repairs(db: Database, agent: Agent, alike: Sequence[tuple[WorkRow, float]]) -> tuple[list[Found], int]:
+    """Return repairs of failures, each with the failure's relevance, and the number of failures without one."""
+    places = SessionPlaces(agent, db, {row.path for row, _ in alike})
     repairs, unfixed = dict[int, Found](), 0
-    for row, relevance in best:
+    for row, relevance in alike:
         repair = find_repair(load_steps(db, row.path, row.id, limit=MAX_LATER_STEPS))
         if repair is None:
             unfixed += 1
             continue
         later = find_by_error(db, repair.failure.error, MAX_MATCHES, _SCOPE)
         repairs.setdefault(repair.success.id, Found(repair, places, relevance, held(repair, later)))
-    return [*repairs.values()], total, unfixed
+    return [*repairs.values()], unfixed
 
 
-def _alike(db: Database, error: str, total: int) -> dict[int, tuple[WorkRow, float]]:
-    """Return failures with the same error by id, each with its relevance."""
+def _alike(
+    db: Database, error: str, total: int, closeness: Mapping[str, float] = MappingProxyType({})
+) -> list[tuple[WorkRow, float]]:
+    """Return failures with the same error, each with its relevance: above 1 if the error is equal, names included.
+
+    Args:
+        db: The index.
+        error: The error.
+        total: Number of all failures.
+        closeness: The closeness of errors to this one in vector space, by their keys.
+    """
     lines = error_lines(error)[:MAX_ERROR_LINES]
     keys, names = (
         {error_key(text, exact=exact) for text in (error, *lines)} - {""} for exact in (False, True)
     )
-    same = {row.id: row for key in keys for row in find_by_error(db, key, MAX_MATCHES, _SCOPE)}
     query = "\n".join(lines) or error
-    matching = find_work(db, plan_match(query).any or "", MAX_MATCHES, _SCOPE)
-    rows = {row.id: row for row, _ in matching} | same
+    matches = [row for row, _ in find_work(db, plan_match(query).any or "", MAX_MATCHES, _SCOPE)]
+    for key in {*keys, *closeness}:
+        matches += find_by_error(db, key, MAX_MATCHES, _SCOPE)
+    rows = {row.id: row for row in matches}
     shares = weigh_matches(db, query, [*rows], total)
-    alike = dict[int, tuple[WorkRow, float]]()
+    alike = list[tuple[WorkRow, float]]()
     for key, row in rows.items():
-        relevance = shares[key]
-        if key in same:
+        near = closeness.get(row.error, 0.0)
+        relevance = max(shares[key] + CLOSENESS_WEIGHT * near, MIN_RELEVANCE if near >= SURE_CLOSENESS else 0)
+        if row.error in keys:
             is_equal = error_key(row.detail, exact=True, is_failed=True) in names
             relevance = 1 + relevance / 2 if is_equal else OTHER_NAME * relevance
         if relevance >= MIN_RELEVANCE:
-            alike[key] = row, relevance
-    return alike
+            alike.append((row, relevance))
+    return sorted(alike, key=lambda item: (-item[1], -item[0].id))[:MAX_FAILURES]

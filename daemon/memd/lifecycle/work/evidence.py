@@ -25,6 +25,9 @@ T = TypeVar("T")
 SYNC_WAIT_S: Final = 2.0
 """How long an answer waits for the sync of changes."""
 
+MIN_TOTAL: Final = 50
+"""Steps from which rarity is told: among fewer no term is rare."""
+
 ABSENT_WEIGHT: Final = 0.5
 """Factor of the weight of a term that no step has: a description has words of its own."""
 
@@ -95,7 +98,8 @@ def weigh_matches(
             continue  # a phrase repeats its words
         match = f"{column} : ({term.match})" if column else term.match
         count, matching = count_matches(db, match, [*ids], "work_fts")
-        weight = math.log(1 + (max(total, count) - count + 0.5) / (count + 0.5))
+        others = max(total, count, MIN_TOTAL) - count
+        weight = math.log(1 + (others + 0.5) / (count + 0.5))
         whole += weight if count else ABSENT_WEIGHT * weight
         for key in matching:
             covered[key] += weight

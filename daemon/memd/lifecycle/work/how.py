@@ -66,21 +66,22 @@ async def find_invocations(registry: AgentRegistry, params: HowParams) -> HowRep
     if not params.command.strip():
         raise QueryEmptyError("the command is empty")
     project = await trio.to_thread.run_sync(find_project, params.project)
-    runs, searched = list[Run](), 0
+    runs, counts = list[Run](), dict[Agent, int]()
     for agent in registry.recalled(params.agent):
-        named, count = await read_work(agent, partial(_named_runs, agent=agent, command=params.command))
-        searched += count
-        if count and not named:
-            sources = [*conversation_sources(agent.config)]
-            search = SearchParams(query=params.command, sources=sources, max_results=MAX_HITS)
-            hits = (await agent.search(search)).hits if sources else []
-            read = partial(_described_runs, agent=agent, query=params.command, hits=hits, total=count)
-            named = await agent.read_index(read)
+        named, counts[agent] = await read_work(
+            agent, partial(_named_runs, agent=agent, command=params.command)
+        )
         runs += named
+    for agent, count in counts.items() if not runs else ():
+        sources = [*conversation_sources(agent.config)] if count else []
+        search = SearchParams(query=params.command, sources=sources, max_results=MAX_HITS)
+        hits = (await agent.search(search)).hits if sources else []
+        read = partial(_described_runs, agent=agent, query=params.command, hits=hits, total=count)
+        runs += await agent.read_index(read)
     known, only_failed = rank_invocations(runs, project)
     if params.include_failed:
         known += only_failed
-    return HowReply(known[: params.limit], len(only_failed), searched)
+    return HowReply(known[: params.limit], len(only_failed), sum(counts.values()))
 
 
 def rank_invocations(runs: Sequence[Run], project: str) -> tuple[list[KnownCommand], list[KnownCommand]]:

@@ -1408,8 +1408,8 @@ class Methods:
             limit: The most fixes, 1 to 100.
 
         Returns:
-            `fixes`, best first; `reruns`, how often the same command succeeded without any change; and `searched`, how
-            many failed commands are recorded.
+            `fixes`, best first; `reruns`, how often the same command succeeded without any change; `unfixed`, how often
+            no success followed; and `searched`, how many failed commands are recorded.
 
         Raises:
             QueryEmptyError: The error has no text.

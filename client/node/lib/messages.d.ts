@@ -2435,6 +2435,8 @@ export interface FixReply {
   fixes: Fix[];
   /** How often the error went away when the same command ran again without any change: it may be flaky. */
   reruns: number;
+  /** Number of failures with this error after which no success of the command is recorded. */
+  unfixed: number;
   /** Number of recorded failures that were searched. */
   searched: number;
 }

@@ -365,7 +365,7 @@ export const SHAPES = {
   },
   FixReply: {
     needs: ["fixes"],
-    defaults: {"reruns": 0, "searched": 0},
+    defaults: {"reruns": 0, "unfixed": 0, "searched": 0},
     holds: {"fixes": ["Fix", true]},
   },
   FileTouch: {

@@ -22,8 +22,8 @@ from memd.programs.records import (
     time_ms_of,
     title_of,
 )
-from memd.programs.tool_calls import CODEX_CALLS, read_codex
-from memd.programs.work import WorkReader
+from memd.programs.tool_calls import read_codex
+from memd.programs.work import TOOLS, WorkReader
 
 _HEAD = re.compile(
     rb'\s*\{"timestamp":\s?"([^"\\]*)",\s?(?:"ordinal":\s?(\d{1,18}),\s?)?"type":\s?"([a-z_]+)",\s?'
@@ -143,7 +143,7 @@ class CodexReader(WorkReader):
             self._stamp = stamp.decode("utf-8", "replace")
             name = (payload_kind or b"").decode()
             if self._is_skipped(kind.decode(), name, line):
-                has_work = self.work is not None and (name in CODEX_CALLS or kind == b"turn_context")
+                has_work = self.work is not None and self._has_work(kind.decode(), name, line)
                 if self._forked.is_open or has_work:
                     number, time_ms = int(ordinal) if ordinal else None, time_ms_of(self._stamp)
                     is_copied = self._forked.is_copied(time_ms, number, place)
@@ -187,6 +187,11 @@ class CodexReader(WorkReader):
         if kind == "turn_context":
             return bool(self._session.cwd) and not self._forked.is_open
         return kind in _KNOWN_TYPES and kind != "session_meta"
+
+    def _has_work(self, kind: str, payload_kind: str, line: bytes) -> bool:
+        """Return whether a skipped line may have a part of the agent's work."""
+        is_call = payload_kind in TOOLS["codex"]["calls"] or kind == "turn_context"
+        return is_call or (payload_kind == "message" and b"<user_shell_command>" in line)
 
     def _count(self, *names: object) -> None:
         """Count a record of an unknown type."""

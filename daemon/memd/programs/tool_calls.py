@@ -11,26 +11,24 @@ import msgspec
 
 from memd.programs.blocks import visible_text
 from memd.programs.claude_records import ClaudeRecord
+from memd.programs.codex_code import calls_in
 from memd.programs.records import decode_record, is_set, text_of, time_ms_of
 from memd.programs.spans import diff_lines
-from memd.programs.work import WorkLog, WorkStatus, exit_code_in
+from memd.programs.work import TOOLS, WorkLog, WorkStatus, exit_code_in
 
 _REFUSALS: Final = ("The user doesn't want to ", "Permission to use ")
 """Beginnings of Claude Code's results of calls that were refused; old releases record it nowhere else."""
 
 _STATUS: Final[dict[object, WorkStatus]] = {
-    "completed": "ok",
-    "success": "ok",
-    True: "ok",
-    "failed": "failed",
-    "error": "failed",
-    False: "failed",
-    "declined": "refused",
+    word: status for status, words in TOOLS["statuses"].items() for word in words
 }
 _OUTPUT: Final = "Output:\n"
 """What Codex writes between the frame and the output of a command."""
 
 MAX_FRAME_CHARS: Final = 300
+_CODEX_TYPED = re.compile(
+    r"<user_shell_command>\s*<command>\n?(.*?)\n?</command>\s*<result>\n(.*?)\n?</result>", re.DOTALL
+)
 _VERBS: Final = {"add": "Add", "delete": "Delete"}
 _INVENTED: Final = "openclawSyntheticMissingToolResult", "missing tool result in session history"
 """Marks of results that OpenClaw adds to calls without a result: in the details, and in the text."""
@@ -47,12 +45,6 @@ _COPILOT_FRAME = re.compile(r"<shellId: \S+ completed with exit code -?\d+>\s*\Z
 _CURSOR_SIGN = re.compile(r"^([-+]) ", re.MULTILINE)
 
 _any = msgspec.json.Decoder(object)
-
-CODEX_CALLS: Final = frozenset(
-    "function_call local_shell_call custom_tool_call function_call_output custom_tool_call_output patch_apply_end"
-    " item_completed".split()
-)
-"""Types of payloads of Codex that are calls of tools or their results."""
 
 
 def read_claude_code(log: WorkLog, record: ClaudeRecord, place: int, time_ms: int | None) -> None:
@@ -93,9 +85,19 @@ def read_claude_code(log: WorkLog, record: ClaudeRecord, place: int, time_ms: in
 
 def read_codex(log: WorkLog, line: bytes, place: int, time_ms: int | None) -> None:
     """Read a record of Codex. Paginated files have each call as an item too, which is preferred."""
-    payload = _dict(_object(line).get("payload"))
-    call, item = payload.get("call_id"), payload.get("item")
+    record = _object(line)
+    payload = _dict(record.get("payload"))
+    call, item, program = payload.get("call_id"), payload.get("item"), text_of(payload.get("input"))
     match payload.get("type"):
+        case _ if "ordinal" in record and (payload.get("role") == "user" or payload.get("name") == "exec"):
+            pass  # paginated: commands that the user typed, and those in programs, are items
+        case "message" if typed := _CODEX_TYPED.search(visible_text(payload.get("content"))):
+            log.call("shell", {"command": typed[1]}, place, call="!", time_ms=time_ms)
+            code = exit_code_in(typed[2][:MAX_FRAME_CHARS])
+            log.result("!", "ok" if code == 0 else "unknown", typed[2].partition(_OUTPUT)[2], exit_code=code)
+        case "custom_tool_call" if payload.get("name") == "exec":
+            for tool, fields in calls_in(program):
+                log.call(tool, fields, place, call="", time_ms=time_ms)
         case "function_call" | "local_shell_call" | "custom_tool_call":
             arguments = _object(payload.get("arguments"))
             arguments = _dict(payload.get("action")) or arguments or payload
@@ -108,7 +110,7 @@ def read_codex(log: WorkLog, line: bytes, place: int, time_ms: int | None) -> No
                 code, said = _dict(old.get("metadata")).get("exit_code"), text_of(old.get("output"))
             log.result(call, "ok" if code == 0 else "unknown", said, exit_code=code)
         case "patch_apply_end":
-            log.result(call, _STATUS.get(payload.get("success") is True, "unknown"))
+            log.result(call, "ok" if payload.get("success") is True else "failed")
         case "item_completed" if isinstance(item, dict):
             _read_codex_item(log, item, place, time_ms)
         case _ if isinstance(payload.get("cwd"), str):  # of a turn
@@ -118,7 +120,8 @@ def read_codex(log: WorkLog, line: bytes, place: int, time_ms: int | None) -> No
 def _read_codex_item(log: WorkLog, item: dict[str, Any], place: int, time_ms: int | None) -> None:
     """Read an item: a command, or changes of files."""
     call, changes = item.get("id"), _dict(item.get("changes"))
-    if item.get("type") not in ("CommandExecution", "FileChange"):
+    is_input = "interaction" in text_of(item.get("source")).lower()  # for a command that runs
+    if item.get("type") not in ("CommandExecution", "FileChange") or is_input:
         return
     if call not in log:
         arguments = {"patch": "\n".join(_patch_lines(changes))} if changes else item
@@ -170,7 +173,8 @@ def read_copilot(log: WorkLog, kind: str, data: bytes, place: int, time_ms: int 
         shells = [_dict(event.get("shellExecution")), *_dicts(result.get("contents"))]
         shell = next((row for row in shells if "exitCode" in row), {})
         said = text_of(result.get("content")) or text_of(_dict(event.get("error")).get("message"))
-        status = _STATUS[event["success"]] if isinstance(event.get("success"), bool) else "unknown"
+        success = event.get("success")
+        status: WorkStatus = "ok" if success is True else "failed" if success is False else "unknown"
         folder, code = text_of(shell.get("cwd")), shell.get("exitCode")
         log.result(call, status, _COPILOT_FRAME.sub("", said), exit_code=code, folder=folder)
 

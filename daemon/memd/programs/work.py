@@ -80,9 +80,9 @@ class FileChange(NamedTuple):
 
 Step: TypeAlias = Command | FileChange
 
-_TOOLS: Final[dict[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
+TOOLS: Final[dict[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 _ACTIONS: Final[dict[str, FileAction]] = {
-    name: action for action, names in _TOOLS["files"].items() for name in names
+    name: action for action, names in TOOLS["files"].items() for name in names
 }
 _LAUNCHER = re.compile(r"-l?c|-Command|/[cC]")
 _PATCHED = re.compile(
@@ -95,17 +95,7 @@ _EXIT = re.compile(
     r"^\(?(?:Process exited with code|Exit [Cc]ode:?|Command exited with code) (-?\d{1,10})\)?$", re.M
 )
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?)")
-_ERROR = re.compile(
-    r"^E {2,}|(?<!\b0 )(?<!\bno )(?:\b(?:\w*(?:error|exception|panic)s?|fatal|failed|failure|denied|refused|undefined"
-    r"|not found|no such|can(?:not|'t)|timed out|\w*fehler|fehlgeschlagen|erreur|ошибка)\b"
-    r"|ERR!|错误|失败|エラー|失敗|오류|실패)",
-    re.IGNORECASE,
-)
-_ERROR_WORDS: Final = (
-    *("err", "exception", "panic", "fatal", "fail", "denied", "refused", "undefined", "not found", "no such"),
-    *("cannot", "can't", "timed out", "fehl", "ошибка", "错误", "失败", "エラー", "失敗", "오류", "실패"),
-)
-"""Part of each text that `_ERROR` matches, in lower case."""
+_ERROR = re.compile(TOOLS["errors"]["pattern"], re.IGNORECASE)
 
 
 class WorkLog:
@@ -215,10 +205,10 @@ def _steps_of(tool: str, arguments: dict[str, Any], folder: str) -> Iterator[Ste
     """Yield what a call of a tool does."""
 
     def argument(name: str) -> Any:
-        return next((arguments[key] for key in _TOOLS["arguments"][name] if arguments.get(key)), "")
+        return next((arguments[key] for key in TOOLS["arguments"][name] if arguments.get(key)), "")
 
-    folder, is_patch = text_of(argument("folder")) or folder, tool in _TOOLS["patches"]
-    if tool in _TOOLS["commands"]:
+    folder, is_patch = text_of(argument("folder")) or folder, tool in TOOLS["patches"]
+    if tool in TOOLS["commands"]:
         line = _command_line(argument("line"))
         if (patch := _PATCH_COMMAND.match(line[:MAX_LINE_CHARS])) is not None:
             folder, is_patch = _joined(folder, patch[1] or "."), True
@@ -239,7 +229,7 @@ def _spans(path: str, arguments: dict[str, Any]) -> Spans:
         if isinstance(edits, list)
         else [arguments]
     )
-    names = _TOOLS["arguments"]["old"], _TOOLS["arguments"]["new"]
+    names = TOOLS["arguments"]["old"], TOOLS["arguments"]["new"]
     texts = [
         [next(filter(None, (text_of(row.get(key)) for key in keys)), "") for keys in names] for row in rows
     ]
@@ -280,30 +270,21 @@ def _excerpt(output: str) -> str:
     lines = [line for line in _ESCAPE.sub("", output).splitlines() if line and not line.isspace()]
     first = max(0, _error_at(lines) - 1)
     last = max(first + MAX_LINES, len(lines) - MAX_LINES)
-    shown = "\n".join(map(_bounded, [*lines[first : first + MAX_LINES], *lines[last:]]))
-    shown_lines = [
-        _shortened(line.rstrip()) for line in redact(shown)[0].split("\n")
-    ]  # cut first: it is slow
-    head = _fitting(shown_lines[:MAX_LINES], MAX_OUTPUT_BYTES * 3 // 5)
-    rest = shown_lines[len(head) :]
+    ends = [*lines[first : first + MAX_LINES], *lines[last:]]
+    shown = redact("\n".join(cut(line.rstrip(), MAX_ERROR_CHARS) or GAP for line in ends))[0].split("\n")
+    head = _fitting(shown[:MAX_LINES], MAX_OUTPUT_BYTES * 3 // 5)
+    rest = shown[len(head) :]
     tail = _fitting(rest[::-1], MAX_OUTPUT_BYTES * 2 // 5 - 5)[::-1]
     has_gap = len(tail) < len(rest) or last > first + MAX_LINES
     return "\n".join([*head, *([GAP] if has_gap else []), *tail])
 
 
-def _bounded(line: str) -> str:
-    """Return the beginning of a line without half of a secret at its end."""
-    return line if len(line) <= MAX_OUTPUT_BYTES else cut(line, MAX_OUTPUT_BYTES) or redact(line)[0]
-
-
-def _shortened(line: str) -> str:
-    return line if len(line) <= MAX_ERROR_CHARS else f"{line[: MAX_ERROR_CHARS - 1]}…"
-
-
 def _error_at(lines: list[str]) -> int:
     """Return the number of the line that names the error."""
     text = "\n".join(lines).lower()
-    words = [word for word in _ERROR_WORDS if word in text]  # most outputs have few: the pattern is slow
+    words = [
+        word for word in TOOLS["errors"]["words"] if word in text
+    ]  # most outputs have few: the pattern is slow
     candidates = (
         at
         for at, line in enumerate(lines)

@@ -19,11 +19,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memd.index.transcripts import NO_FACTS
+from memd.programs.work import Command, FileChange
 from memd.sources.conversation_text import MAX_MESSAGE_CHARS
 from memd.sources.source import FileText, Listing, Source, SourceFile
 from memd.text.transcripts.injected import CLOSING, OPENING
 from memd_client.errors import FileMissingError, FileUnreadableError
 from tests.support.transcript_programs.plain import CWD, NOISE, START_MS, PlainWriter
+from tests.support.transcript_programs.work_plain import COMMAND, EDIT, OUTPUT
 from tests.support.transcripts import MAX_TRANSCRIPT_BYTES
 
 ONE, TWO = "0199a213-81c4-7000-8000-000000000001", "0199a213-81c4-7000-8000-000000000002"
@@ -35,6 +37,9 @@ TURNS = st.tuples(
     st.sampled_from(["one", "two words", "密码是 abc12345", KEY, "HEARTBEAT_OK", "x" * 300]),
 )
 """A turn that is added to a conversation."""
+
+CALLS = st.tuples(st.integers(0, 3), st.booleans())
+"""A call of a tool that is added, or its result."""
 
 Tree: TypeAlias = dict[str, tuple[int, int, int, bytes]]
 """By path, the inode, size, time and contents of everything below a folder."""
@@ -371,11 +376,13 @@ class ConversationContract(SourceContract):
     @settings(deadline=None, suppress_health_check=[HealthCheck.differing_executors])
     @given(
         st.lists(
-            st.lists(st.one_of(TURNS, st.integers(0, 7)), min_size=1, max_size=5), min_size=1, max_size=6
+            st.lists(st.one_of(TURNS, CALLS, st.integers(0, 7)), min_size=1, max_size=5),
+            min_size=1,
+            max_size=6,
         )
     )
     def test_a_grown_conversation_loads_like_a_new_one(
-        self, parts: Sequence[Sequence[tuple[str, str] | int]]
+        self, parts: Sequence[Sequence[tuple[str, str] | tuple[int, bool] | int]]
     ) -> None:
         with TemporaryDirectory(dir="/tmp") as folder:
             home = Path(folder)
@@ -386,10 +393,58 @@ class ConversationContract(SourceContract):
                     for added in part:
                         if isinstance(added, int):
                             writer.write_noise(ONE, added)
+                        elif isinstance(added[0], int):
+                            writer.write_work(ONE, added[0], has_ended=bool(added[1]))
                         else:
-                            writer.append(ONE, *added)
+                            writer.append(ONE, added[0], str(added[1]))
                     with closing(self.open(home)) as fresh:
                         assert self.load(source, ONE) == self.load(fresh, ONE)
+                whole = source.load_work(self.find(source, ONE))
+                steps = [] if whole is None or whole.work is None else whole.work
+                with closing(self.open(home)) as fresh:
+                    assert fresh.load_work(self.find(fresh, ONE)) == whole
+                assert all(step.status in ("ok", "failed", "unknown") for step in steps)
+
+    def statuses(self, source: Source) -> list[str]:
+        """Return the outcomes of the indexed work of a session."""
+        return [row.status for row in self.load(source, ONE).work or ()]
+
+    def test_work_has_the_outcome_that_was_recorded_later(self, writer: PlainWriter, source: Source) -> None:
+        writer.append(ONE, "user", "Fix it")
+        before = self.load(source, ONE).text
+        for number in (0, 1):
+            writer.write_work(ONE, number, has_ended=not writer.records_results)
+        if writer.records_results and writer.records_work:
+            assert self.statuses(source) == ["unknown", "unknown"]
+            writer.write_work(ONE, 0, has_ended=True)
+            assert self.statuses(source) == ["failed", "unknown"]
+            writer.write_work(ONE, 1, has_ended=True)
+        writer.append(ONE, "assistant", "Done.")
+
+        assert self.text(source) == f"{before}\nAssistant: Done."
+        outcomes = ["failed", "ok"] if writer.has_outcome else ["unknown", "unknown"]
+        assert self.statuses(source) == (outcomes if writer.records_work else [])
+
+    def test_work_is_the_command_with_its_error_and_the_edit_with_its_lines(
+        self, writer: PlainWriter, source: Source
+    ) -> None:
+        writer.append(ONE, "user", "Fix it")
+        if not writer.records_work:
+            return
+        for number in (0, 1):
+            for has_ended in (False, True) if writer.records_results else (True,):
+                writer.write_work(ONE, number, has_ended=has_ended)
+        conversation = source.load_work(self.find(source, ONE))
+        assert conversation is not None
+        command, change = conversation.work or []
+
+        assert isinstance(command, Command)
+        assert isinstance(change, FileChange)
+        assert command.line == COMMAND
+        assert command.output.startswith(OUTPUT if writer.has_outcome else "")
+        assert command.exit_code == (1 if writer.has_outcome else None)
+        assert (change.path, change.old, change.new) == tuple(EDIT.values())
+        assert change.action == "edited"
 
 
 class LimitedConversationContract(ConversationContract):

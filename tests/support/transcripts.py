@@ -252,13 +252,15 @@ def files_of(home: TranscriptHome) -> ConversationFiles:
         [home.sessions],
         max_bytes=MAX_TRANSCRIPT_BYTES,
         opened_from=str(home.sessions.parent),
+        with_work=True,
     )
 
 
 def database_of(home: TranscriptHome) -> ConversationDatabases:
     """Return the source of a home's database alone."""
     opener = partial(OpenClawAgentDatabase, max_bytes=MAX_TRANSCRIPT_BYTES)
-    return ConversationDatabases("sessions", opener, [home.database], max_bytes=MAX_TRANSCRIPT_BYTES)
+    limit = MAX_TRANSCRIPT_BYTES
+    return ConversationDatabases("sessions", opener, [home.database], max_bytes=limit, with_work=True)
 
 
 def text_of(source: Source, session_id: str) -> str:

@@ -75,7 +75,9 @@ def read_claude_code(log: WorkLog, record: ClaudeRecord, place: int, time_ms: in
             status = "refused"
         elif is_set(facts.get("interrupted")) or is_set(facts.get("backgroundTaskId")):
             status = "unknown"
-        code = exit_code_in(said.partition("\n")[0]) if is_error else None
+        frame, _, rest = said.partition("\n")
+        code = exit_code_in(frame) if is_error else None
+        said = said if code is None else rest
         has_diff = facts.get("type") == "update" or is_set(facts.get("userModified"))
         hunks = [hunk.get("lines") for hunk in _dicts(facts.get("structuredPatch") if has_diff else ())]
         diff = [text_of(line) for lines in hunks if isinstance(lines, list) for line in ["", *lines]]

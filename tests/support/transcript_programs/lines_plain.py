@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from tests.support.transcript_programs import work_plain
 from tests.support.transcript_programs.plain import (
     CWD,
     START_MS,
@@ -110,7 +111,7 @@ def pi(home: Path, folder: str = ".pi/agent/sessions/--home-eva-shop--") -> Plai
         return [{**entry, "message": message}]
 
     agents = f"{folder}/{TIMED}_p1/Scout.jsonl"
-    return LinesWriter(home, f"{folder}/{TIMED}_{{session}}.jsonl", head, record, agents)
+    return LinesWriter(home, f"{folder}/{TIMED}_{{session}}.jsonl", head, record, agents, work_plain.pi)
 
 
 def omp(home: Path) -> PlainWriter:

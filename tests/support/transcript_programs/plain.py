@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from tests.support.transcript_programs import work_plain
 from tests.support.transcript_programs.cursor import CursorWriter, answer, line, query, user
 from tests.support.transcript_programs.opencode import V1, OpencodeWriter, say
 from tests.support.transcripts import TranscriptHome, header, message
@@ -36,7 +37,13 @@ class PlainWriter:
 
     Attributes:
         turns: The place of each turn of a session: its line, or its number in the database.
+        records_work: Whether the program records what its agent did, and memd reads it.
+        records_results: Whether a call and its result are two records.
+        has_outcome: Whether it records outcomes.
     """
+
+    records_work = False
+    records_results = has_outcome = True
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -54,6 +61,9 @@ class PlainWriter:
     def write_noise(self, session: str, number: int) -> None:
         """Write a record that is no message to a session; the number chooses one of several."""
         raise NotImplementedError
+
+    def write_work(self, session: str, number: int, *, has_ended: bool) -> None:
+        """Write a call of a tool, or its result if it `has_ended`; nothing if the program doesn't record work."""
 
     def write_unknown(self, session: str) -> None:
         """Write a record of a type that no release has to a session."""
@@ -106,9 +116,12 @@ class LinesWriter(PlainWriter):
         head: Callable[[str], Records],
         record: Callable[[str, int, str, str], Records],
         agents: str = "",
+        work: Callable[[str, int, str, bool], Records] | None = None,
     ) -> None:
         super().__init__(home)
         self._place, self._head, self._record, self._agents = place, head, record, agents
+        self._work, self._works = work, 0
+        self.records_work = work is not None
 
     def path(self, session: str) -> Path:
         """Return the file of a session."""
@@ -122,6 +135,13 @@ class LinesWriter(PlainWriter):
     def write_noise(self, session: str, number: int) -> None:
         """Append a line that is no record of the program."""
         self._write_lines(self.path(session), NOISE_LINES[number % len(NOISE_LINES)])
+
+    def write_work(self, session: str, number: int, *, has_ended: bool) -> None:
+        """Append a call, or its result."""
+        if self._work is not None:
+            self._works += 1
+            records = self._work(session, number, f"w{self._works}", has_ended)
+            self._write_lines(self.path(session), *map(json.dumps, records))
 
     def write_unknown(self, session: str) -> None:
         """Append a record of an unknown type."""
@@ -178,7 +198,7 @@ def claude_code(
         ]
 
     agents = f"{project}/{agents}" if agents else ""
-    return LinesWriter(home, f"{project}/{name}", lambda _: [], record, agents)
+    return LinesWriter(home, f"{project}/{name}", lambda _: [], record, agents, work_plain.claude_code)
 
 
 def codex(home: Path, folder: str = ".codex") -> PlainWriter:
@@ -199,7 +219,7 @@ def codex(home: Path, folder: str = ".codex") -> PlainWriter:
         return [{"timestamp": stamp(turn), "type": "event_msg", "payload": {"type": kind, "message": text}}]
 
     place = f"{folder}/sessions/2026/11/02/rollout-2026-11-02T08-00-00-{{session}}.jsonl"
-    return LinesWriter(home, place, head, record)
+    return LinesWriter(home, place, head, record, work=work_plain.codex)
 
 
 def gemini(home: Path) -> PlainWriter:
@@ -218,7 +238,7 @@ def gemini(home: Path) -> PlainWriter:
     (root / ".project_root").write_text(CWD)
     chats = ".gemini/tmp/shop/chats"
     place, agents = f"{chats}/session-2026-11-02T08-00-{{session}}.jsonl", f"{chats}/p1/agent-a1.jsonl"
-    return LinesWriter(home, place, head, record, agents)
+    return LinesWriter(home, place, head, record, agents, work_plain.gemini)
 
 
 def copilot(home: Path, place: str = ".copilot/session-state/{session}/events.jsonl") -> PlainWriter:
@@ -239,7 +259,7 @@ def copilot(home: Path, place: str = ".copilot/session-state/{session}/events.js
             }
         ]
 
-    return LinesWriter(home, place, head, record)
+    return LinesWriter(home, place, head, record, work=work_plain.copilot)
 
 
 def copilot_chat(home: Path) -> PlainWriter:
@@ -254,7 +274,12 @@ class CursorLines(LinesWriter):
     def __init__(self, home: Path) -> None:
         transcripts = ".cursor/projects/home-eva-shop/agent-transcripts"
         place, agents = f"{transcripts}/{{session}}/{{session}}.jsonl", f"{transcripts}/c/subagents/a1.jsonl"
-        super().__init__(home, place, lambda _: [], self._records, agents)
+        super().__init__(home, place, lambda _: [], self._records, agents, self._calls)
+
+    records_results = has_outcome = False
+
+    def _calls(self, session: str, number: int, key: str, has_ended: bool) -> Records:
+        return [work_plain.cursor_line(number)]
 
     def _records(self, session: str, turn: int, role: str, text: str) -> Records:
         record: Mapping[str, Any] = json.loads(line(role, query(text) if role == "user" else text))
@@ -299,6 +324,16 @@ class OpencodePlain(PlainWriter):
             self._writer.v2(
                 session, "assistant", place, "{damaged noise" if number % 2 else {"content": [tool]}
             )
+
+    records_work, records_results = True, False
+
+    def write_work(self, session: str, number: int, *, has_ended: bool) -> None:
+        """Insert an answer with a call, which may have its result."""
+        place, part = self._next(session), work_plain.opencode(number, has_ended)
+        if self._is_v1:
+            self._writer.v1(session, "assistant", part)
+        else:
+            self._writer.v2(session, "assistant", place, {"content": [part]})
 
     def write_unknown(self, session: str) -> None:
         """Insert a message of an unknown speaker."""
@@ -356,6 +391,13 @@ class CursorEditorPlain(PlainWriter):
         """Store a message without words: a tool call, or thinking."""
         noise = {"toolFormerData": {"result": NOISE}} if number % 2 else {"thinking": {"text": NOISE}}
         self._add(session, answer("", **noise))
+
+    records_work, records_results = True, False
+
+    def write_work(self, session: str, number: int, *, has_ended: bool) -> None:
+        """Store a message with a call, which may have its result."""
+        key = f"tool_{len(self._bubbles.get(session, []))}"
+        self._add(session, answer("", **work_plain.cursor(number, key, has_ended)))
 
     def write_unknown(self, session: str) -> None:
         """Store a message of an unknown type."""
@@ -422,6 +464,13 @@ class OpenClawPlain(PlainWriter):
     def write_noise(self, session: str, number: int) -> None:
         """Write a record that is no message."""
         self.add(session, self.noise[number % len(self.noise)])
+
+    records_work = True
+
+    def write_work(self, session: str, number: int, *, has_ended: bool) -> None:
+        """Write a call, or its result."""
+        key = f"w{self.records.get(session, 0)}"
+        self.add(session, *map(json.dumps, work_plain.pi(session, number, key, has_ended)))
 
     def write_unknown(self, session: str) -> None:
         """Write a record of an unknown type."""

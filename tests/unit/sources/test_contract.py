@@ -173,7 +173,7 @@ class BothStoresContract(OpenClawContract):
     store: str
 
     def open(self, home: Path) -> Source:
-        return OpenClawConversations(home, "main", MAX_TRANSCRIPT_BYTES)
+        return OpenClawConversations(home, "main", MAX_TRANSCRIPT_BYTES, with_work=True)
 
     def test_conversations_are_counted_by_store(self, writer: OpenClawPlain, source: Source) -> None:
         for number in range(3):

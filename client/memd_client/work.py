@@ -248,11 +248,13 @@ class BlameReply(Record, frozen=True):
         file: The file, absolute if it is known.
         names: All paths that the file has had, the present one first.
         sessions: The sessions, newest first.
+        matched: How they were chosen: they changed the `line`, the lines `near` it, or only the `file`.
     """
 
     file: str
     names: list[str]
     sessions: list[FileTouch] = field(default_factory=list)
+    matched: str = "file"
 
 
 class WorkFilesParams(Record, frozen=True):

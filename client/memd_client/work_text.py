@@ -126,6 +126,10 @@ def _step(step: FixStep) -> Iterator[WorkLine]:
 
 
 def _blame_lines(reply: BlameReply) -> Iterator[WorkLine]:
+    if reply.matched == "near" and reply.sessions:
+        yield WorkLine(
+            "note", "no session is recorded that changed this line, but lines near it were changed"
+        )
     for touch in reply.sessions:
         yield WorkLine("head", f"{_day(touch.time_ms) or 'unknown day'}  {', '.join(touch.actions)}")
         if touch.request:

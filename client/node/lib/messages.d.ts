@@ -2489,6 +2489,8 @@ export interface BlameReply {
   names: string[];
   /** The sessions, newest first. */
   sessions: FileTouch[];
+  /** How they were chosen: they changed the `line`, the lines `near` it, or only the `file`. */
+  matched: string;
 }
 
 /**

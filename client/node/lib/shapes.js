@@ -375,7 +375,7 @@ export const SHAPES = {
   },
   BlameReply: {
     needs: ["file", "names"],
-    defaults: {"sessions": []},
+    defaults: {"sessions": [], "matched": "file"},
     holds: {"sessions": ["FileTouch", true]},
   },
   TouchedFile: {

@@ -130,7 +130,13 @@ def blame(session: CliSession, file: str, limit: int | None, agent: str | None, 
     path, number = (file, None) if os.path.exists(file) else split_location(file)[:2]
     with session.client() as client:
         reply = client.blame(os.path.abspath(path), line=number, agent=agent, limit=limit or 10)
-    _print(session, reply, as_json=as_json)
+    is_whole = number is not None and reply.matched == "file" and reply.sessions
+    _print(
+        session,
+        reply,
+        f"none of them is known to have changed line {number}" if is_whole else "",
+        as_json=as_json,
+    )
 
 
 @click.command(

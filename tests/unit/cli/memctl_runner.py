@@ -18,11 +18,14 @@ from memd_client.facts import MemoryEditReply, MemoryForgetReply, MemoryRecallRe
 from memd_client.messages import (
     AgentStatus,
     AppendNoteReply,
+    BlameReply,
     Degradation,
     FilesReply,
+    FixReply,
     GetReply,
     Hit,
     HookLogReply,
+    HowReply,
     IndexedAgent,
     IndexReply,
     MetricsReply,
@@ -38,6 +41,7 @@ from memd_client.messages import (
     StatusReply,
     UsageReply,
     VacuumReply,
+    WorkFilesReply,
 )
 
 T = TypeVar("T")
@@ -150,6 +154,22 @@ class FakeClient:
     def memory_recall(self, query: str, **params: Any) -> MemoryRecallReply:
         """Answer `memory_recall`."""
         return self._answer(MemoryRecallReply, "memory_recall", query=query, **params)
+
+    def how(self, command: str, **params: Any) -> HowReply:
+        """Answer `how`."""
+        return self._answer(HowReply, "how", command=command, **params)
+
+    def fix(self, error: str, **params: Any) -> FixReply:
+        """Answer `fix`."""
+        return self._answer(FixReply, "fix", error=error, **params)
+
+    def blame(self, file: str, **params: Any) -> BlameReply:
+        """Answer `blame`."""
+        return self._answer(BlameReply, "blame", file=file, **params)
+
+    def work_files(self, topic: str, **params: Any) -> WorkFilesReply:
+        """Answer `work_files`."""
+        return self._answer(WorkFilesReply, "work_files", topic=topic, **params)
 
     def session_handoff(self, **params: Any) -> SessionHandoffReply:
         """Answer `session_handoff`."""

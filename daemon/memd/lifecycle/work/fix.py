@@ -70,7 +70,7 @@ def find_repair(steps: Sequence[WorkRow]) -> Repair | None:
         elif row.status == "ok" and is_variant(failure, row):
             if variant is None and since_failure <= MAX_VARIANT_STEPS:
                 variant = Repair(failure, row, tuple(changes), is_same=False)
-        elif row.status in ("ok", "unknown") and not is_looking(row.text) and not is_check(row.text):
+        elif row.status in ("ok", "unknown") and not is_looking(row.text) and not _checks(row):
             changes.append(row)
     return variant
 
@@ -120,6 +120,11 @@ def success_line(repair: Repair) -> str:
     folder = repair.success.folder
     moved = folder and repair.failure.folder and folder != repair.failure.folder
     return f"cd {shlex.quote(folder)} && {repair.success.text}" if moved else repair.success.text
+
+
+def _checks(row: WorkRow) -> bool:
+    """Return whether a command only tests or builds something: `cargo test` does, `cargo add` doesn't."""
+    return is_check(row.subject.rpartition(" ")[2])
 
 
 def _invocation(row: WorkRow) -> tuple[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
@@ -23,7 +24,7 @@ from memd.sources.projects import find_project, is_in_project
 from memd.system.clock import wall_clock_ms
 from memd.system.sqlite import Database
 from memd.text.query.keywords import plan_match
-from memd.text.work.errors import error_key, error_lines
+from memd.text.work.errors import error_key, error_lines, normalize_error
 from memd_client.errors import QueryEmptyError
 from memd_client.messages import Fix, FixParams, FixReply
 
@@ -50,6 +51,8 @@ MIN_RELEVANCE: Final = 0.55
 OTHER_NAME: Final = 0.6
 """Factor of the relevance of the same error about another name: `No module named 'x'` needs another fix than `y`."""
 
+_MASK = re.compile(r"<\w+>\S*")
+_PATH_END = re.compile(r"<path>/[^\s'\"`,;:)\]}]*")
 _SCOPE: Final = WorkScope(actions=(RAN,), statuses=("failed",))
 
 
@@ -108,6 +111,11 @@ def _fix(found: Found, sessions: int) -> Fix:
     )
 
 
+def _with_names(line: str) -> str:
+    """Return an error with the names in quotes, which matter to its fix, but without paths, which seldom do."""
+    return _PATH_END.sub("<path>", normalize_error(line, exact=True)).casefold()
+
+
 async def _search(opened: OpenAgent, agent: Agent, error: str) -> tuple[list[Found], int, int]:
     """Return repairs of failures like an error, the number of all failures, and that of alike ones without a repair."""
     await catch_up(opened)
@@ -152,10 +160,9 @@ def _alike(
         closeness: The closeness of errors to this one in vector space, by their keys.
     """
     lines = error_lines(error)[:MAX_ERROR_LINES]
-    keys, names = (
-        {error_key(text, exact=exact) for text in (error, *lines)} - {""} for exact in (False, True)
-    )
-    query = "\n".join(lines) or error
+    keys = {error_key(text) for text in (error, *lines)} - {""}
+    names = {_with_names(line) for line in lines}
+    query = "\n".join(_MASK.sub(" ", normalize_error(line, exact=True)) for line in lines) or error
     matches = [row for row, _ in find_work(db, plan_match(query).any or "", MAX_MATCHES, _SCOPE)]
     for key in {*keys, *closeness}:
         matches += find_by_error(db, key, MAX_MATCHES, _SCOPE)
@@ -165,9 +172,11 @@ def _alike(
     for key, row in rows.items():
         near = closeness.get(row.error, 0.0)
         relevance = max(shares[key] + CLOSENESS_WEIGHT * near, MIN_RELEVANCE if near >= SURE_CLOSENESS else 0)
-        if row.error in keys:
-            is_equal = error_key(row.detail, exact=True, is_failed=True) in names
-            relevance = 1 + relevance / 2 if is_equal else OTHER_NAME * relevance
+        if row.error in keys or relevance >= MIN_RELEVANCE / 2:
+            if any(_with_names(line) in names for line in error_lines(row.detail, is_failed=True)):
+                relevance = 1 + relevance / 2
+            elif row.error in keys:
+                relevance *= OTHER_NAME
         if relevance >= MIN_RELEVANCE:
             alike.append((row, relevance))
     return sorted(alike, key=lambda item: (-item[1], -item[0].id))[:MAX_FAILURES]

@@ -67,17 +67,18 @@ def find_repair(steps: Sequence[WorkRow]) -> Repair | None:
         elif row.line == failure.line and row.status == "failed":
             if row.error == failure.error:  # what was changed before didn't help
                 failure, changes, variant, since_failure = row, [], None, 0
-        elif row.status == "ok" and is_variant(failure, row):
-            if variant is None and since_failure <= MAX_VARIANT_STEPS:
+        elif row.status in ("ok", "unknown") and not is_looking(row.text):
+            is_close = variant is None and since_failure <= MAX_VARIANT_STEPS
+            if is_close and row.status == "ok" and is_variant(failure, row):
                 variant = Repair(failure, row, tuple(changes), is_same=False)
-        elif row.status in ("ok", "unknown") and not is_looking(row.text) and not _checks(row):
-            changes.append(row)
+            if not _checks(row):
+                changes.append(row)
     return variant
 
 
 def is_variant(failure: WorkRow, success: WorkRow) -> bool:
     """Return whether a command is another invocation of what a failed one tried."""
-    is_program = failure.subject == success.subject
+    is_program = failure.line.split()[:1] == success.line.split()[:1]
     if not is_program and SequenceMatcher(None, failure.line, success.line).ratio() < MIN_LIKENESS:
         return False
     tried, done = (set(_arguments(row.line)) for row in (failure, success))
@@ -124,7 +125,7 @@ def success_line(repair: Repair) -> str:
 
 def _checks(row: WorkRow) -> bool:
     """Return whether a command only tests or builds something: `cargo test` does, `cargo add` doesn't."""
-    return is_check(row.subject.rpartition(" ")[2])
+    return is_check(row.subject.rpartition(" ")[2]) and row.line.split()[1:2] != ["install"]
 
 
 def _invocation(row: WorkRow) -> tuple[str, str]:
@@ -138,7 +139,9 @@ def _arguments(line: str) -> Iterator[str]:
 
 def _is_like(word: str, other: str) -> bool:
     """Return whether two arguments are equal, one path contains the other, or one is the other mistyped."""
+    if word == other or other.endswith(f"/{word}") or posixpath.basename(other).partition(".")[0] == word:
+        return True
     if "/" in word or "." in word or "::" in word:
         one, two = posixpath.normpath(word), posixpath.normpath(other)
         return one == two or one.startswith(f"{two}/") or two.startswith(f"{one}/") or two == "."
-    return word == other or SequenceMatcher(None, word, other).ratio() >= MIN_WORD_LIKENESS
+    return SequenceMatcher(None, word, other).ratio() >= MIN_WORD_LIKENESS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import partial
 from typing import Final, NamedTuple
@@ -14,9 +15,11 @@ from memd.agents.registry import AgentRegistry
 from memd.index.transcripts import NO_FACTS
 from memd.index.work import RAN, WorkRow, WorkScope, count_runs, find_commands, find_work, load_steps
 from memd.lifecycle.work.evidence import SessionPlaces, read_work, weigh_matches
+from memd.lifecycle.work.fix import find_repair
 from memd.sources.projects import find_project, is_in_project
 from memd.system.sqlite import Database
 from memd.text.query.keywords import plan_match
+from memd.text.query.word_forms import has_words
 from memd.text.work.commands import command_key, is_looking, normalize_command
 from memd_client.errors import QueryEmptyError
 from memd_client.messages import Hit, HowParams, HowReply, KnownCommand, SearchParams
@@ -27,20 +30,37 @@ MAX_RUNS: Final = 2_000
 MAX_DESCRIBED: Final = 200
 """Runs whose words are compared with a description."""
 
-MIN_RELEVANCE: Final = 0.4
-"""Share of the weights of a description's words from which a command is an answer."""
+MIN_RELEVANCE, MIN_RELEVANCE_ELSEWHERE, ENOUGH_RELEVANCE = 0.2, 0.6, 0.45
+"""Share of the weights of a description's words from which a command is an answer, in the project and in others, and
+from which runs of a named command need no further evidence."""
+
+WORD_COST: Final = 0.015
+"""Taken off for each word of a command: of two that match, the shorter one has less that wasn't asked for."""
 
 MAX_HITS: Final = 8
 MAX_AFTER_HIT: Final = 6
 """Conversations that match a description, and the commands after their lines that are compared."""
 
-FADING: Final = 0.8
+FADING: Final = 0.7
 """Factor of the relevance of each further command after a hit."""
+
+HIT_WEIGHT: Final = 0.5
+"""Weight of the score of a conversation for the first command after it."""
+
+SUBJECT_WEIGHT: Final = 0.4
+"""Added to the relevance of a command whose program or subcommand is named, because `build` in `cargo build` is what is
+asked for, and in a path it may be anything."""
+
+LOOKING: Final = 0.7
+"""Factor of the relevance of a command that only looks."""
 
 HALF_LIFE_MS: Final = 30 * 86_400_000
 """Age at which a session counts half."""
 
+_WORD = re.compile(r"\w+")
+_VERB = re.compile(r"^\W*(?:run|execute|start|do|use)\s+", re.IGNORECASE)
 _STATUSES: Final = ("ok", "failed", "unknown")
+_FAILED: Final = WorkScope(actions=(RAN,), statuses=("failed",))
 _SCOPE: Final = WorkScope(actions=(RAN,), statuses=_STATUSES)
 
 
@@ -53,7 +73,12 @@ class Run(NamedTuple):
     row: WorkRow
     places: SessionPlaces
     tier: int
-    relevance: float = 1.0
+    relevance: float = 0.0
+
+    def is_in(self, project: str) -> bool:
+        """Return whether its session was held in a project."""
+        facts = self.places.facts.get(self.row.path, NO_FACTS)
+        return bool(project) and is_in_project(facts.project, project)
 
     @property
     def time_ms(self) -> int:
@@ -66,19 +91,24 @@ async def find_invocations(registry: AgentRegistry, params: HowParams) -> HowRep
     if not params.command.strip():
         raise QueryEmptyError("the command is empty")
     project = await trio.to_thread.run_sync(find_project, params.project)
-    runs, counts = list[Run](), dict[Agent, int]()
+    runs, counts = dict[tuple[str, int], Run](), dict[Agent, int]()
     for agent in registry.recalled(params.agent):
         named, counts[agent] = await read_work(
             agent, partial(_named_runs, agent=agent, command=params.command)
         )
-        runs += named
-    for agent, count in counts.items() if not runs else ():
+        runs |= {(agent.agent_id, run.row.id): run for run in named}
+    subjects = {run.row.subject for run in runs.values()}
+    is_enough = any(run.relevance >= ENOUGH_RELEVANCE or not run.tier for run in runs.values())
+    for agent, count in counts.items() if not is_enough else ():
         sources = [*conversation_sources(agent.config)] if count else []
         search = SearchParams(query=params.command, sources=sources, max_results=MAX_HITS)
         hits = (await agent.search(search)).hits if sources else []
         read = partial(_described_runs, agent=agent, query=params.command, hits=hits, total=count)
-        runs += await agent.read_index(read)
-    known, only_failed = rank_invocations(runs, project)
+        for run in await agent.read_index(read):
+            least = MIN_RELEVANCE if run.is_in(project) else MIN_RELEVANCE_ELSEWHERE
+            if run.relevance >= least and (not subjects or run.row.subject in subjects):
+                runs[agent.agent_id, run.row.id] = run._replace(tier=1 if subjects else 3)
+    known, only_failed = rank_invocations([*runs.values()], project)
     if params.include_failed:
         known += only_failed
     return HowReply(known[: params.limit], len(only_failed), sum(counts.values()))
@@ -101,15 +131,13 @@ def _rank(runs: Sequence[Run], project: str, newest: int) -> tuple[tuple[float, 
     counts = {status: sum(run.row.status == status for run in runs) for status in _STATUSES}
     status = next(name for name in _STATUSES if counts[name])
     last = max((run for run in runs if run.row.status == status), key=lambda run: (run.time_ms, run.row.id))
-    facts = last.places.facts.get(last.row.path, NO_FACTS)
     weights = dict.fromkeys(_STATUSES, 0.0)
     for outcome in _STATUSES:
         sessions = {run.row.path: run.time_ms for run in runs if run.row.status == outcome}
         weights[outcome] = sum(0.5 ** ((newest - time_ms) / HALF_LIFE_MS) for time_ms in sessions.values())
     frecency = weights[status] ** 2 / (weights[status] + weights["failed"] / 2 or 1)
-    relevance = max(run.relevance for run in runs)
-    is_elsewhere = not (project and is_in_project(facts.project, project))
-    rank = (min(run.tier for run in runs), is_elsewhere, status != "ok", -relevance * frecency)
+    distance = min(run.tier - round(run.relevance, 1) for run in runs)
+    rank = (not last.is_in(project), distance, status != "ok", -frecency)
     return rank, KnownCommand(
         line=last.row.text,
         folder=last.row.folder,
@@ -131,28 +159,47 @@ def _named_runs(db: Database, agent: Agent, command: str) -> tuple[list[Run], in
     if not rows:
         return [], total
     is_invocation = line != key
-    shares = weigh_matches(db, command, [row.id for row in rows], total, "text") if is_invocation else {}
+    named = key.split()
+    details = " ".join(word for word in line.split() if word not in named)
+    shares = weigh_matches(db, details, [row.id for row in rows], total, "text")
     places = SessionPlaces(agent, db, {row.path for row in rows})
     runs = list[Run]()
     for row in rows:
         tier = 0 if is_invocation and row.line == line else 1 if row.subject == key else 2
-        runs.append(Run(row, places, tier, 1 + shares.get(row.id, 0.0)))
+        runs.append(Run(row, places, tier, 0.9 * shares[row.id]))
+    named_rows = [row for row in rows if row.line == line]
+    if all(row.status == "failed" for row in named_rows):
+        for row in named_rows[:MAX_HITS]:
+            repair = find_repair(load_steps(db, row.path, row.id, limit=MAX_DESCRIBED))
+            if repair is not None:
+                runs.append(Run(repair.success, places, 0, 1.0))
     return runs, total
 
 
 def _described_runs(db: Database, agent: Agent, query: str, hits: Sequence[Hit], total: int) -> list[Run]:
     """Return runs whose command line has words of a description, or that follow a conversation about it."""
-    matching = find_work(db, f"text : ({plan_match(query).any or 'x'})", MAX_DESCRIBED, _SCOPE)
-    rows = {row.id: row for row, _ in matching if not is_looking(row.text)}
+    query = _VERB.sub("", query) or query
+    plan = plan_match(query)
+    rows = {row.id: row for row, _ in find_work(db, f"text : ({plan.any or 'x'})", MAX_DESCRIBED, _SCOPE)}
     relevance = weigh_matches(db, query, [*rows], total, "text")
-    for hit in hits:
-        steps = load_steps(db, hit.path, place=hit.start_line, limit=MAX_DESCRIBED)
+    for key, row in rows.items():
+        relevance[key] *= LOOKING if is_looking(row.text) else 1
+        relevance[key] += SUBJECT_WEIGHT * has_words(row.subject, plan.words)
+    about = [(hit.path, hit.start_line, hit.score) for hit in hits]
+    errors = {row.id: row for row, _ in find_work(db, plan.any or "", MAX_HITS, _FAILED)}
+    shares = weigh_matches(db, query, [*errors], total)
+    about += [(row.path, row.place + 1, shares[key]) for key, row in errors.items()]
+    led = dict[int, float]()
+    for path, place, score in about:
+        steps = load_steps(db, path, place=place, limit=MAX_DESCRIBED)
         after = [row for row in steps if row.action == RAN and row.status in _STATUSES]
         after = [row for row in after if not is_looking(row.text)]
         for number, row in enumerate(after[:MAX_AFTER_HIT]):
             rows[row.id] = row
-            relevance[row.id] = relevance.get(row.id, 0.0) + hit.score / 2 * FADING**number
+            led[row.id] = max(led.get(row.id, 0.0), HIT_WEIGHT * score * FADING**number)
     places = SessionPlaces(agent, db, {row.path for row in rows.values()})
-    return [
-        Run(row, places, 3, relevance[key]) for key, row in rows.items() if relevance[key] >= MIN_RELEVANCE
-    ]
+    weights = {
+        key: relevance.get(key, 0.0) + led.get(key, 0.0) - WORD_COST * len(_WORD.findall(row.line))
+        for key, row in rows.items()
+    }
+    return [Run(row, places, 3, weights[key]) for key, row in rows.items()]

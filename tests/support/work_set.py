@@ -1,7 +1,8 @@
-"""The set of work: sessions of 14 projects with commands and edits, questions about them, and actions of agents.
+"""The set of work: sessions of 14 projects with commands and edits, questions about them, and actions.
 
-A file of `tests/retrieval/work/` is a project. Its first lines are `KEY VALUE`; `half` is `tuned` or `held-out`: nothing
-is fitted on held-out projects. Then come sessions and, behind the session with their evidence, questions and actions:
+A file of `tests/retrieval/work/` is a project. Its first lines are `KEY VALUE`; `half` is `tuned` or `held-out`, and
+nothing is fitted on held-out projects. Then come sessions and, behind the session with their evidence, questions and
+actions:
 
     = NAME MMDD [PROGRAM] [BRANCH]     a session; the programs of the project take turns if it names none
     > TEXT   < TEXT                    what the user and the agent said; lines in a row are one message

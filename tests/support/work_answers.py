@@ -126,7 +126,7 @@ def _judge_how(
     commands = [row for row in home.client.how(text, project=where).commands if row.status != "failed"]
     lines = [normal(row.line) for row in commands]
     expected = [normal(line) for line in question.right]
-    right = [any(line == value or line.startswith(f"{value} ") for value in expected) for line in lines]
+    right = [any(map(line.startswith, expected)) for line in lines]
     is_wrong = bool({normal(line) for line in question.wrong} & set(lines))
     if not question.right:  # commands of other programs may be listed, but not the one that never worked
         lines = [line for line in lines if normal(text).split()[0] in line.split()]

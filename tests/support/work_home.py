@@ -22,6 +22,13 @@ from tests.support.work_set import WorkProject, placed
 SOURCES: Final = ("claude-code", "codex", "gemini", "opencode", "copilot", "cursor-editor")
 """Sources whose sessions are in the set; OpenClaw's need no setting."""
 
+SESSIONS: Final[dict[str, Any]] = {
+    "sources": ["memory", "sessions"],
+    "experimental": {"sessionMemory": True},
+    "sync": {"watch": False},
+}
+"""Settings that index OpenClaw's sessions."""
+
 FIRST_LINES: Final = 6
 """Lines at the beginning of a file that no session wrote."""
 
@@ -52,7 +59,7 @@ def serve_work(projects: Sequence[WorkProject], search: Mapping[str, Any]) -> It
             write_repository(Path(folder), own)
             sessions += own
         write_sessions(user, home.state, sessions)
-        home.configure({"agents": {"defaults": {"memorySearch": {**search, "sync": {"watch": False}}}}})
+        home.configure({"agents": {"defaults": {"memorySearch": {**search, **SESSIONS}}}})
         (home.root / "memd.toml").write_text("".join(f"[sources.{name}]\n" for name in SOURCES))
         with DaemonProcess(home, {"HOME": str(user)}) as daemon, daemon.client(timeout_s=600) as client:
             client.index()

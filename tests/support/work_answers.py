@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from html import unescape
 
 from tests.support.transcript_programs.agent_steps import Said
 from tests.support.work_home import WorkHome, line_with
@@ -167,7 +168,7 @@ def _judge_action(
     event = "after_failure" if question.kind == "fail" else "before_tool"
     error = {"error": f"Exit code 1\n{question.output}"} if question.kind == "fail" else {}
     reply = home.client.hook("claude-code", event, question.id, cwd=folder, **tool, **error)
-    return _judge_texts(project, question, [reply.text] if reply.text else [])
+    return _judge_texts(project, question, [unescape(reply.text)] if reply.text else [])
 
 
 def false_share(answers: Sequence[WorkAnswer]) -> float:

@@ -48,7 +48,7 @@ ACTIONS: Final = ("edit", "run", "fail")
 ROUTINES_PER_PROJECT: Final = 10
 
 _COMMAND = re.compile(r"\$(\d+|[&x?])?(?:\{([^}]*)\})? (.*)")
-_QUESTION = re.compile(r"\?(how|fix|blame|files|edit|run|fail)(\*?)(?:\{([^}]*)\})? (.*)")
+_QUESTION = re.compile(r"\?(how|fix|blame|files|edit|run|fail)(\*?) (.*)")
 _OUTCOMES: Final[dict[str, Outcome]] = {"&": "background", "x": "refused", "?": "interrupted"}
 
 
@@ -62,16 +62,16 @@ class WorkQuestion:
         text: The question; of an action its file or command line.
         output: What the failing command of an action printed.
         has_project: Whether it is asked in the project's folder.
+        session: The session with the evidence.
         right: What is right, any of these; empty if nothing is.
         wrong: What must not be in the answer.
-        session: The session with the evidence.
+        has_expectation: Whether the set says what is right.
     """
 
     id: str
     kind: str
     text: str
     has_project: bool
-    folder: str
     session: str
     output: str = ""
     right: tuple[str, ...] = ()
@@ -103,7 +103,6 @@ class _Reader:
 
     def __init__(self, project: WorkProject) -> None:
         self.project = project
-        self.programs = project.facts["programs"].split() if "programs" in project.facts else []
         self.question: WorkQuestion | None = None
         self.counts: dict[str, int] = {}
 
@@ -133,9 +132,7 @@ class _Reader:
     def _begin(self, words: list[str]) -> None:
         programs = self.project.facts["programs"].split()
         name, day, *more = words
-        program = programs[len(self.project.sessions) % len(programs)]
-        for word in more[:1]:
-            program = word
+        program = more[0] if more else programs[len(self.project.sessions) % len(programs)]
         begun = datetime(2026, int(day[:2]), int(day[2:]), 7 + len(self.project.sessions) % 9, 12, tzinfo=UTC)
         session = AgentSession(
             f"{self.project.name}/{name}", program, "{P}", [], begun, (more[1:] or ["main"])[0]
@@ -146,11 +143,11 @@ class _Reader:
     def _ask(self, line: str) -> None:
         match = _QUESTION.fullmatch(line)
         assert match is not None, f"{self.project.name}: {line}"
-        kind, star, folder, text = match.groups()
+        kind, star, text = match.groups()
         number = self.counts[kind] = self.counts.get(kind, 0) + 1
         name = f"{self.project.name}-{kind}-{number:02}"
         session = self.project.sessions[-1].name
-        self.question = WorkQuestion(name, kind, text, not star, folder or "", session)
+        self.question = WorkQuestion(name, kind, text, not star, session)
         self.project.questions.append(self.question)
 
     def _continue_question(self, text: str) -> None:
@@ -253,9 +250,6 @@ def placed(session: AgentSession, folder: str) -> AgentSession:
     for event in session.events:
         fields = {name: text(value) for name, value in vars(event).items() if isinstance(value, str)}
         events.append(replace(event, **fields))
-    return replace_session(session, text(session.folder), events)
-
-
-def replace_session(session: AgentSession, folder: str, events: list[Event]) -> AgentSession:
-    """Return a session with another folder and other events."""
-    return AgentSession(session.name, session.program, folder, events, session.begun, session.branch)
+    return AgentSession(
+        session.name, session.program, text(session.folder), events, session.begun, session.branch
+    )

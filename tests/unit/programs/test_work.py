@@ -184,6 +184,7 @@ def test_secrets_are_redacted_from_command_lines_and_outputs() -> None:
         ("Traceback:\n  File x\nValueError: bad port\n", "ValueError: bad port"),
         ("0 errors, 2 warnings\nmake: *** [all] Error 2", "make: *** [all] Error 2"),
         ("sh: 1: foo: not found", "sh: 1: foo: not found"),
+        ("cc -Wall -Werror -c a.c\na.c:1:9: error: 'b' undeclared", "a.c:1:9: error: 'b' undeclared"),
         ("编译失败：端口被占用", "编译失败：端口被占用"),
         ("nothing telling\nthe last line", "the last line"),
         ("", ""),

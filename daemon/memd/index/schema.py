@@ -149,6 +149,7 @@ def _add_work(db: Database) -> None:
         ) STRICT;
         CREATE INDEX work_by_path ON work (path);
         CREATE INDEX work_by_error ON work (error) WHERE error != '';
+        CREATE INDEX work_by_file ON work (line) WHERE action != 'ran';
 
         CREATE VIRTUAL TABLE work_fts USING fts5 (
           text, detail, extra,

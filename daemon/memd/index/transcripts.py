@@ -131,6 +131,19 @@ def load_line_maps(db: Database, paths: Collection[str]) -> dict[str, Sequence[i
     return {str(path): _unpack(blob) for path, blob in _select(db, "path, line_map", paths)}
 
 
+def load_said(db: Database, path: str) -> list[str]:
+    """Return the messages of a transcript, one for each line of its line map."""
+    parts, line, end = list[str](), 1, 0
+    sql = "SELECT start_line, start_char, text FROM chunks WHERE path = ? ORDER BY start_char"
+    for first, start, text in msgspec.convert(
+        db.execute(sql, (path,)).fetchall(), list[tuple[int, int, str]]
+    ):
+        parts += ["\n" * (first - line if start >= end else 0), text[max(0, end - start) :]]
+        line += parts[-2].count("\n") + parts[-1].count("\n")
+        end = max(end, start + len(text))
+    return "".join(parts).split("\n")
+
+
 def load_times(db: Database, path: str) -> Sequence[int]:
     """Return the times of a transcript's lines; empty if unknown."""
     return next((_unpack(blob) for (blob,) in _select(db, "times", [path])), ())

@@ -225,6 +225,17 @@ def count_runs(db: Database, status: str = "") -> int:
     return get_int(db, "SELECT count(*) FROM work WHERE action = 'ran' AND ?1 IN ('', status)", (status,))
 
 
+def find_by_file(db: Database, names: Collection[str], limit: int) -> list[WorkRow]:
+    """Return steps with files of some base names, the newest first."""
+    return _rows(
+        db.execute(
+            f"""SELECT {_COLUMNS} FROM work AS w WHERE w.action != 'ran' AND w.line IN (SELECT value FROM json_each(?))
+                ORDER BY w.time_ms DESC, w.id DESC LIMIT ?""",
+            (json.dumps(sorted(names)), limit),
+        )
+    )
+
+
 def load_steps(
     db: Database, path: str, first: int = 0, last: int = LATEST_MS, *, place: int = 0, limit: int = MAX_STEPS
 ) -> list[WorkRow]:

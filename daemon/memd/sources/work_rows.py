@@ -10,7 +10,9 @@ from typing import Final
 from msgspec import Struct, field
 
 from memd.index.work import RAN, WorkRow
-from memd.programs.work import Command, Step, error_line, located
+from memd.programs.work import Command, Step, located
+from memd.text.work.commands import command_key, normalize_command
+from memd.text.work.errors import error_key
 
 MAX_STEPS: Final = 20_000
 """Steps of one session that are indexed: the newest ones."""
@@ -46,7 +48,7 @@ def row_of(step: Step, folder: str) -> WorkRow:
     (step,) = located([step], folder)
     time_ms = step.time_ms or 0
     if isinstance(step, Command):
-        error = error_key(step.output) if step.status == "failed" else ""
+        error = error_key(step.output, is_failed=True) if step.status == "failed" else ""
         names = command_key(step.line), normalize_command(step.line)
         row = WorkRow(
             step.place,
@@ -67,19 +69,3 @@ def row_of(step: Step, folder: str) -> WorkRow:
         )
     digest = hashlib.blake2b(repr(row).encode("utf-8", "replace"), digest_size=8).digest()
     return row._replace(digest=int.from_bytes(digest, "big", signed=True))
-
-
-def command_key(line: str) -> str:
-    """Return the program and subcommand of a command."""
-    return " ".join(line.split()[:2])
-
-
-def normalize_command(line: str) -> str:
-    """Return a command line with single spaces."""
-    return " ".join(line.split())
-
-
-def error_key(output: str) -> str:
-    """Return a hash of the error in an output; empty without one."""
-    line = error_line(output)
-    return hashlib.blake2b(line.encode("utf-8", "replace"), digest_size=8).hexdigest() if line else ""

@@ -267,7 +267,7 @@ def _excerpt(output: str) -> str:
         output = f"{output[: MAX_READ_CHARS // 2]}\n{GAP}\n{output[-MAX_READ_CHARS // 2 :]}"
     if "PRIVATE KEY" in output:  # only its first line marks the others
         output = redact(output)[0]
-    lines = [line for line in _ESCAPE.sub("", output).splitlines() if line and not line.isspace()]
+    lines = list(filter(str.strip, _ESCAPE.sub("", output).splitlines()))
     first = max(0, _error_at(lines) - 1)
     last = max(first + MAX_LINES, len(lines) - MAX_LINES)
     ends = [*lines[first : first + MAX_LINES], *lines[last:]]
@@ -281,16 +281,15 @@ def _excerpt(output: str) -> str:
 
 def _error_at(lines: list[str]) -> int:
     """Return the number of the line that names the error."""
-    text = "\n".join(lines).lower()
-    words = [
-        word for word in TOOLS["errors"]["words"] if word in text
-    ]  # most outputs have few: the pattern is slow
-    candidates = (
-        at
-        for at, line in enumerate(lines)
-        if line.startswith("E  ") or any(map(line.lower().__contains__, words))
-    )
+    text = "\n".join(["", *lines]).lower()
+    words = [word for word in TOOLS["errors"]["words"] if word in text]  # the pattern is slow
+    first = text.count("\n", 0, min(map(text.find, words), default=0) + 1) - 1
+    candidates = (at for at in range(max(0, first), len(lines)) if _has_word(lines[at], words))
     return next((at for at in candidates if _ERROR.search(lines[at])), max(0, len(lines) - 1))
+
+
+def _has_word(line: str, words: list[str]) -> bool:
+    return any(map(f"\n{line.lower()}".__contains__, words))
 
 
 def _fitting(lines: list[str], most_bytes: int) -> list[str]:

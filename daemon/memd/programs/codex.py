@@ -22,7 +22,7 @@ from memd.programs.records import (
     time_ms_of,
     title_of,
 )
-from memd.programs.tool_calls import read_codex
+from memd.programs.tool_calls import USER_SHELL, read_codex
 from memd.programs.work import TOOLS, WorkReader
 
 _HEAD = re.compile(
@@ -143,7 +143,8 @@ class CodexReader(WorkReader):
             self._stamp = stamp.decode("utf-8", "replace")
             name = (payload_kind or b"").decode()
             if self._is_skipped(kind.decode(), name, line):
-                has_work = self.work is not None and self._has_work(kind.decode(), name, line)
+                is_work = name in TOOLS["codex"]["calls"] or kind == b"turn_context" or USER_SHELL in line
+                has_work = self.work is not None and is_work
                 if self._forked.is_open or has_work:
                     number, time_ms = int(ordinal) if ordinal else None, time_ms_of(self._stamp)
                     is_copied = self._forked.is_copied(time_ms, number, place)
@@ -187,11 +188,6 @@ class CodexReader(WorkReader):
         if kind == "turn_context":
             return bool(self._session.cwd) and not self._forked.is_open
         return kind in _KNOWN_TYPES and kind != "session_meta"
-
-    def _has_work(self, kind: str, payload_kind: str, line: bytes) -> bool:
-        """Return whether a skipped line may have a part of the agent's work."""
-        is_call = payload_kind in TOOLS["codex"]["calls"] or kind == "turn_context"
-        return is_call or (payload_kind == "message" and b"<user_shell_command>" in line)
 
     def _count(self, *names: object) -> None:
         """Count a record of an unknown type."""

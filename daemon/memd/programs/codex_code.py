@@ -32,10 +32,9 @@ def calls_in(program: str) -> Iterator[tuple[str, dict[str, str]]]:
 
 def _value(literal: str) -> str:
     """Return the value of a literal."""
-    value = _ESCAPE.sub(_character, literal[1:-1])
-    return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
+    def character(escape: re.Match[str]) -> str:
+        code = escape[1] or escape[2] or escape[3]
+        return chr(int(code, 16)) if code else _NAMED.get(escape[4], escape[4])
 
-def _character(escape: re.Match[str]) -> str:
-    code = escape[1] or escape[2] or escape[3]
-    return chr(int(code, 16)) if code else _NAMED.get(escape[4], escape[4])
+    return _ESCAPE.sub(character, literal[1:-1]).encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -87,7 +87,9 @@ class CursorJsonReader(WorkReader):
                 self._add_user(texts, place)
             else:
                 self._add("assistant", "\n".join(texts), place)
-                self._note_work(content, place)
+                for block in content if isinstance(content, list) else ():
+                    if self.work is not None and block.type == "tool_use":  # results are in a database alone
+                        self.work.call(block.name, block.input, place, call=block.id, time_ms=None)
         elif record.type not in _KNOWN_TYPES and record.role not in _KNOWN_ROLES:
             count_unknown(self._conversation.unknown, record.type or record.role)
 
@@ -104,13 +106,6 @@ class CursorJsonReader(WorkReader):
             if block.type != "text" and block.type not in _KNOWN_BLOCKS:
                 count_unknown(self._conversation.unknown, f"block {block.type}")
         return [block.text for block in blocks if block.type == "text" and isinstance(block.text, str)]
-
-    def _note_work(self, content: str | Sequence[_Block] | None, place: int) -> None:
-        """Note calls: their results are in a database alone."""
-        if self.work is not None and not isinstance(content, str):
-            for block in content or ():
-                if block.type == "tool_use":
-                    self.work.call(block.name, block.input, place, call=block.id, time_ms=None)
 
     def _add_user(self, texts: Sequence[str], place: int) -> None:
         queries = [query for text in texts for query in queries_in(text)]

@@ -205,8 +205,6 @@ class LinesReader:
             self.skip(kind, record)
         elif not is_foreign:
             self.say(rule.role, rule.words(record), place, first_text(record, table.key), time_ms)
-        if not is_foreign:
-            self.note_work(record, place)
 
     def enter(self, record: Record, kind: str, rule: Rule | None) -> bool:
         """Return whether a record is new."""
@@ -225,9 +223,6 @@ class LinesReader:
                 setattr(self.session, name, text)
         if kind in self.table.titles:
             self.title = title_of(text_of(part_of(record, self.table.titles[kind]))) or self.title
-
-    def note_work(self, record: Record, place: int) -> None:
-        """Note what a record says about the agent's work; the reader of a program that records it is a `WorkReader`."""
 
     def skip(self, kind: str, record: Record) -> None:
         """Count a record that is no message if its type isn't known. One with a field of that name is a step."""

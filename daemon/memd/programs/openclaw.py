@@ -17,7 +17,7 @@ from msgspec import Struct
 from memd.programs.conversation import Break, Conversation, Message, Session
 from memd.programs.packed import decompress_beginning
 from memd.programs.program import FileReader, TranscriptFile
-from memd.programs.tool_calls import read_openclaw_line
+from memd.programs.tool_calls import read_openclaw
 from memd.programs.work import WorkLog, WorkReader
 from memd.system.safe_open import FileStat, open_unlinked, stat_of
 from memd.text.transcripts.messages import kind_of_key, kind_of_opening, read_record
@@ -65,7 +65,7 @@ class OpenClawReader(WorkReader):
     def read_record(self, record: str, place: int) -> None:
         """Read the next record."""
         if self.work is not None:
-            read_openclaw_line(self.work, record, place)
+            read_openclaw(self.work, record, place)
         line, record_id, is_reset, first_kept, at_ms = read_record(record)
         messages = self._conversation.messages
         count = len(messages)

@@ -84,7 +84,7 @@ class OpenClawAgentDatabase(ConversationDatabase):
         self._cold = path.parent.parent / OPENCLAW_SOURCE / "cold"
         self._max_bytes = max_bytes
         self._listing, self._reading = OpenClawSessions(path), OpenClawSessions(path)
-        self._recent: LruCache[str, _Progress] = LruCache(RECENT_SESSIONS)
+        self._recent: LruCache[tuple[str, bool], _Progress] = LruCache(RECENT_SESSIONS)
 
     def __repr__(self) -> str:
         return f"<OpenClawAgentDatabase {self._path}, {len(self._recent)} sessions cached>"
@@ -111,9 +111,8 @@ class OpenClawAgentDatabase(ConversationDatabase):
 
     def read(self, session_id: str, *, with_work: bool = False) -> Conversation | None:
         """Return a conversation; see `ConversationDatabase.read`. Each page of events is one transaction."""
-        progress = self._recent.take(session_id)
-        if progress is None or with_work > (progress.reader.work is not None):
-            progress = _Progress(OpenClawReader(session_id, WorkLog() if with_work else None))
+        key, work = (session_id, with_work), WorkLog() if with_work else None
+        progress = self._recent.take(key) or _Progress(OpenClawReader(session_id, work))
         for _ in range(READ_TRIES):
             row = self._reading.find(session_id)
             if row is None:
@@ -123,13 +122,14 @@ class OpenClawAgentDatabase(ConversationDatabase):
             if after is None:
                 return None
             if _covers(progress, row, after):
-                progress.row, log = after, progress.reader.work
-                self._recent.put(session_id, progress)
+                progress.row = after
+                self._recent.put(key, progress)
                 conversation = progress.reader.conversation()
                 conversation.digest, conversation.warning = progress.sha.hexdigest(), progress.warning
-                conversation.work = log.steps if with_work and log is not None else None
+                if (log := progress.reader.work) is not None:
+                    conversation.work = log.steps
                 return conversation
-        self._recent.put(session_id, progress)
+        self._recent.put(key, progress)
         raise being_written(self._shown(session_id))
 
     def close(self) -> None:
@@ -178,8 +178,7 @@ class OpenClawAgentDatabase(ConversationDatabase):
         if progress.row == row:
             return progress
         if not self._is_continuation(row, progress):
-            work = None if progress.reader.work is None else WorkLog()
-            progress = _Progress(OpenClawReader(row.session_id, work))
+            progress = _Progress(OpenClawReader(row.session_id, progress.reader.work and WorkLog()))
             for record in self._cold_records(row, progress):
                 self._feed(progress, record.number, record.text)
             progress.cold_sha = progress.sha.copy()

@@ -28,9 +28,10 @@ class PiReader(TreeReader, WorkReader):
             self.session.parent = parent.rpartition("/")[2].removesuffix(".jsonl").rpartition("_")[2]
             self._forked_ms = time_ms or 0
 
-    def note_work(self, record: Record, place: int) -> None:
-        """Note calls and results, which are OpenClaw's."""
-        if self.work is not None:
+    def take(self, record: Record, kind: str, place: int) -> None:
+        """Read a record; its calls and results are OpenClaw's."""
+        super().take(record, kind, place)
+        if self.work is not None and not self.is_foreign(record):
             read_openclaw(self.work, record, place)
 
     def skip(self, kind: str, record: Record) -> None:

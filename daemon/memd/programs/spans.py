@@ -26,7 +26,7 @@ def cut(text: str, most_bytes: int) -> str:
 
 
 def spans_of(path: str, edits: Iterable[Spans]) -> Spans:
-    """Return the spans of one or several edits of a file: cut first, because redacting is slow."""
+    """Return the spans of one or several edits of a file."""
     changed = [_changed_lines(old, new) for old, new in edits]
     old, new = (f"\n{GAP}\n".join(filter(None, texts)) for texts in zip(*changed, strict=True))
     return _shown(path, old), _shown(path, new)
@@ -51,19 +51,12 @@ def diff_lines(diff: str) -> list[str]:
 
 
 def _shown(path: str, text: str) -> str:
-    """Return what is shown of a span."""
-    return cut(without_secrets(path, cut(text, MAX_SPAN_BYTES)), MAX_SPAN_BYTES)
-
-
-def without_secrets(path: str, text: str) -> str:
-    """Return a text of a file without secrets. The seam for rules that depend on the name of the file."""
-    return redact(text)[0]
+    """Return what is shown of a text of a file. The seam for rules that depend on the file's name."""
+    return cut(redact(cut(text, MAX_SPAN_BYTES))[0], MAX_SPAN_BYTES)  # cut first: redacting is slow
 
 
 def _changed_lines(old: str, new: str) -> Spans:
     """Return both texts of an edit, without the lines at their ends that are equal if they are too long."""
-    if max(len(old), len(new)) <= MAX_SPAN_BYTES // 4 or not (old and new):
-        return old, new
     if max(len(text.encode("utf-8", "replace")) for text in (old, new)) <= MAX_SPAN_BYTES:
         return old, new
     olds, news = old.split("\n"), new.split("\n")

@@ -19,29 +19,26 @@ from memd.programs.work import TOOLS, WorkLog, WorkStatus, exit_code_in
 _REFUSALS: Final = ("The user doesn't want to ", "Permission to use ")
 """Beginnings of Claude Code's results of calls that were refused; old releases record it nowhere else."""
 
-_STATUS: Final[dict[object, WorkStatus]] = {
-    word: status for status, words in TOOLS["statuses"].items() for word in words
+_STATUS: Final[dict[str, WorkStatus]] = {
+    word: key for key, words in TOOLS["statuses"].items() for word in words
 }
 _OUTPUT: Final = "Output:\n"
 """What Codex writes between the frame and the output of a command."""
 
 MAX_FRAME_CHARS: Final = 300
-_CODEX_TYPED = re.compile(
-    r"<user_shell_command>\s*<command>\n?(.*?)\n?</command>\s*<result>\n(.*?)\n?</result>", re.DOTALL
-)
+USER_SHELL: Final = b"<user_shell_command>"
+_SHELL = re.compile(r"\s*<user_shell_command>\s*<command>(.*?)</command>\s*<result>\n(.*)</result>", re.S)
 _VERBS: Final = {"add": "Add", "delete": "Delete"}
 _INVENTED: Final = "openclawSyntheticMissingToolResult", "missing tool result in session history"
 """Marks of results that OpenClaw adds to calls without a result: in the details, and in the text."""
 
 _OPENCLAW_CALLS: Final = ("toolCall", "toolUse", "functionCall")
-_OPENCLAW_MARKS: Final = (*_OPENCLAW_CALLS, "toolResult", "bashExecution", '"session"')
 _CLAUDE_MARKS: Final = (b"tool_use", b"<bash-")
 _TYPED: Final = "<bash-input>", "<bash-stdout>"
 _TYPED_TAG = re.compile(r"</?bash-(?:input|stdout|stderr)>")
 _GEMINI_FRAME = re.compile(r"</?untrusted_context>\n?|^Process Group PGID: \d+\n?|\AOutput: ", re.MULTILINE)
 _GEMINI_EXIT = re.compile(r"^Exit Code: -?\d+\s*\Z", re.MULTILINE)
 _COPILOT_FRAME = re.compile(r"<shellId: \S+ completed with exit code -?\d+>\s*\Z")
-
 _CURSOR_SIGN = re.compile(r"^([-+]) ", re.MULTILINE)
 
 _any = msgspec.json.Decoder(object)
@@ -55,7 +52,7 @@ def read_claude_code(log: WorkLog, record: ClaudeRecord, place: int, time_ms: in
     content = _object(message).get("content")
     blocks, typed = _dicts(content), visible_text(content).strip()
     if record.type == "user" and typed.startswith(_TYPED):  # by the user, whose terminal shows no exit status
-        text = _TYPED_TAG.sub("", typed)
+        text = _TYPED_TAG.sub("\n", typed).strip()
         if typed.startswith(_TYPED[0]):
             log.folder = text_of(record.cwd)
             log.call("Bash", {"command": text}, place, call="!", time_ms=time_ms)
@@ -75,9 +72,8 @@ def read_claude_code(log: WorkLog, record: ClaudeRecord, place: int, time_ms: in
             status = "refused"
         elif is_set(facts.get("interrupted")) or is_set(facts.get("backgroundTaskId")):
             status = "unknown"
-        frame, _, rest = said.partition("\n")
-        code = exit_code_in(frame) if is_error else None
-        said = said if code is None else rest
+        code = exit_code_in(said.partition("\n")[0]) if is_error else None
+        said = said if code is None else said.partition("\n")[2]
         has_diff = facts.get("type") == "update" or is_set(facts.get("userModified"))
         hunks = [hunk.get("lines") for hunk in _dicts(facts.get("structuredPatch") if has_diff else ())]
         diff = [text_of(line) for lines in hunks if isinstance(lines, list) for line in ["", *lines]]
@@ -93,8 +89,8 @@ def read_codex(log: WorkLog, line: bytes, place: int, time_ms: int | None) -> No
     match payload.get("type"):
         case _ if "ordinal" in record and (payload.get("role") == "user" or payload.get("name") == "exec"):
             pass  # paginated: commands that the user typed, and those in programs, are items
-        case "message" if typed := _CODEX_TYPED.search(visible_text(payload.get("content"))):
-            log.call("shell", {"command": typed[1]}, place, call="!", time_ms=time_ms)
+        case "message" if typed := _SHELL.match(visible_text(payload.get("content"))):
+            log.call("shell", {"command": typed[1].strip()}, place, call="!", time_ms=time_ms)
             code = exit_code_in(typed[2][:MAX_FRAME_CHARS])
             log.result("!", "ok" if code == 0 else "unknown", typed[2].partition(_OUTPUT)[2], exit_code=code)
         case "custom_tool_call" if payload.get("name") == "exec":
@@ -196,14 +192,9 @@ def read_opencode(log: WorkLog, data: bytes | None, place: int, time_ms: int | N
             log.result(call, status, said, exit_code=facts.get("exit"), is_new=is_new, diff=diff)
 
 
-def read_openclaw_line(log: WorkLog, line: str, place: int) -> None:
-    """Read a record of OpenClaw, which is only decoded if it may have a call or a result."""
-    if any(mark in line for mark in _OPENCLAW_MARKS):
-        read_openclaw(log, _object(line), place)
-
-
-def read_openclaw(log: WorkLog, record: dict[str, Any], place: int) -> None:
-    """Read a record: calls in an answer, the result of one, or a command that the user typed."""
+def read_openclaw(log: WorkLog, data: object, place: int) -> None:
+    """Read a record of OpenClaw or pi: calls in an answer, the result of one, or a command that the user typed."""
+    record = _object(data)
     message, time_ms = _dict(record.get("message")), time_ms_of(record.get("timestamp"))
     call, details = message.get("toolCallId"), _dict(message.get("details"))
     said, code = visible_text(message.get("content")), details.get("exitCode")

@@ -85,9 +85,7 @@ _ACTIONS: Final[dict[str, FileAction]] = {
     name: action for action, names in TOOLS["files"].items() for name in names
 }
 _LAUNCHER = re.compile(r"-l?c|-Command|/[cC]")
-_PATCHED = re.compile(
-    r"^\*\*\* (Add|Update|Delete) File: *(\S.*)$(?:\n\*\*\* Move to: *(\S.*)$)?", re.MULTILINE
-)
+_PATCHED = re.compile(r"^\*\*\* (Add|Update|Delete) File: *(\S.*)$(?:\n\*\*\* Move to: *(\S.*)$)?", re.M)
 _PATCH_COMMAND = re.compile(r"\s*(?:cd\s+(\S+)\s*&&\s*)?apply_?patch\b[^\n]*\n?\s*\*\*\* Begin Patch")
 _PATCH_ACTIONS: Final[dict[str, FileAction]] = {"Add": "created", "Update": "edited", "Delete": "deleted"}
 _ABSOLUTE = re.compile(r"/|~|[A-Za-z]:[\\/]")
@@ -123,9 +121,8 @@ class WorkLog:
     def call(self, tool: object, arguments: object, place: int, *, call: object, time_ms: int | None) -> None:
         """Add a call of a tool; of several calls with one id, later results belong to the last."""
         first, call = len(self.steps), text_of(call)
-        steps = _steps_of(
-            text_of(tool), arguments if isinstance(arguments, dict) else {"input": arguments}, self.folder
-        )
+        arguments = arguments if isinstance(arguments, dict) else {"input": arguments}
+        steps = _steps_of(text_of(tool), arguments, self.folder)
         self.steps += [step._replace(place=place, time_ms=time_ms, call=call) for step in steps]
         self._calls[call] = range(first if call else 0, len(self.steps) if call else 0)
         self._final.discard(call)
@@ -213,7 +210,7 @@ def _steps_of(tool: str, arguments: dict[str, Any], folder: str) -> Iterator[Ste
         if (patch := _PATCH_COMMAND.match(line[:MAX_LINE_CHARS])) is not None:
             folder, is_patch = _joined(folder, patch[1] or "."), True
         elif line.strip():
-            yield Command(redact(line)[0][:MAX_LINE_CHARS], folder)
+            yield Command(redact(cut(line, MAX_LINE_CHARS) or GAP)[0][:MAX_LINE_CHARS], folder)
     elif (action := _ACTIONS.get(tool)) is not None and (path := text_of(argument("path"))):
         old, new = _spans(path, arguments) if action in ("edited", "created") else ("", "")
         yield FileChange(_joined(folder, path), action, old=old, new=new)
@@ -223,17 +220,13 @@ def _steps_of(tool: str, arguments: dict[str, Any], folder: str) -> Iterator[Ste
 
 def _spans(path: str, arguments: dict[str, Any]) -> Spans:
     """Return what the arguments of an edit replace, and with what."""
+
+    def text(edit: dict[str, Any], name: str) -> str:
+        return next(filter(None, (text_of(edit.get(key)) for key in TOOLS["arguments"][name])), "")
+
     edits = arguments.get("edits")
-    rows = (
-        [arguments, *(edit for edit in edits if isinstance(edit, dict))]
-        if isinstance(edits, list)
-        else [arguments]
-    )
-    names = TOOLS["arguments"]["old"], TOOLS["arguments"]["new"]
-    texts = [
-        [next(filter(None, (text_of(row.get(key)) for key in keys)), "") for keys in names] for row in rows
-    ]
-    return spans_of(path, [(old, new) for old, new in texts])
+    rows = [row for row in [arguments, *(edits if isinstance(edits, list) else [])] if isinstance(row, dict)]
+    return spans_of(path, [(text(row, "old"), text(row, "new")) for row in rows])
 
 
 def _patched(patch: str, folder: str) -> Iterator[FileChange]:
@@ -284,12 +277,11 @@ def _error_at(lines: list[str]) -> int:
     text = "\n".join(["", *lines]).lower()
     words = [word for word in TOOLS["errors"]["words"] if word in text]  # the pattern is slow
     first = text.count("\n", 0, min(map(text.find, words), default=0) + 1) - 1
-    candidates = (at for at in range(max(0, first), len(lines)) if _has_word(lines[at], words))
-    return next((at for at in candidates if _ERROR.search(lines[at])), max(0, len(lines) - 1))
-
-
-def _has_word(line: str, words: list[str]) -> bool:
-    return any(map(f"\n{line.lower()}".__contains__, words))
+    for at in range(max(0, first), len(lines)):
+        line = f"\n{lines[at].lower()}"
+        if any(word in line for word in words) and _ERROR.search(lines[at]):
+            return at
+    return max(0, len(lines) - 1)
 
 
 def _fitting(lines: list[str], most_bytes: int) -> list[str]:

@@ -15,14 +15,16 @@ from tests.contracts.source import (
     LimitedConversationContract,
     SourceContract,
 )
+from tests.support.transcript_programs.openclaw_plain import (
+    OpenClawDatabasePlain,
+    OpenClawFilesPlain,
+    OpenClawPlain,
+)
 from tests.support.transcript_programs.opencode import V2_MESSAGE, V2_SESSION
 from tests.support.transcript_programs.plain import (
     CursorEditorPlain,
     CursorLines,
     NotesWriter,
-    OpenClawDatabasePlain,
-    OpenClawFilesPlain,
-    OpenClawPlain,
     OpencodePlain,
     PlainWriter,
     claude_code,

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from posixpath import commonprefix
 from typing import Final, TypeAlias
 
-from memd.text.redact.secrets import redact
+from memd.text.work.secrets import redact_file_text
 
 Spans: TypeAlias = tuple[str, str]
 """The old and the new text of an edit; either may be empty."""
@@ -51,8 +51,8 @@ def diff_lines(diff: str) -> list[str]:
 
 
 def _shown(path: str, text: str) -> str:
-    """Return what is shown of a text of a file. The seam for rules that depend on the file's name."""
-    return cut(redact(cut(text, MAX_SPAN_BYTES))[0], MAX_SPAN_BYTES)  # cut first: redacting is slow
+    """Return what is shown of a span."""
+    return cut(redact_file_text(path, cut(text, MAX_SPAN_BYTES))[0], MAX_SPAN_BYTES)
 
 
 def _changed_lines(old: str, new: str) -> Spans:

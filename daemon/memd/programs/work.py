@@ -16,7 +16,8 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from memd.programs.spans import GAP, Spans, cut, spans_of, spans_of_diff
 from memd.programs.values import text_of
-from memd.text.redact.secrets import redact
+from memd.text.work.errors import ESCAPE, ends_of, error_at, error_lines
+from memd.text.work.secrets import redact_command, redact_output, shows_secrets
 
 WorkStatus: TypeAlias = Literal["ok", "failed", "refused", "unknown"]
 """`refused`: the user or a rule refused it; `unknown`: no outcome is recorded, as of commands in the background."""
@@ -28,9 +29,6 @@ MAX_OUTPUT_BYTES: Final = 1_000
 MAX_ERROR_CHARS: Final = 200
 MAX_LINES: Final = 40
 """Lines around an error, and last ones, of which those that fit are shown."""
-
-MAX_READ_CHARS: Final = 65_536
-"""Characters of an output that are searched for its error: half of them at each end."""
 
 
 class Command(NamedTuple):
@@ -92,8 +90,6 @@ _ABSOLUTE = re.compile(r"/|~|[A-Za-z]:[\\/]")
 _EXIT = re.compile(
     r"^\(?(?:Process exited with code|Exit [Cc]ode:?|Command exited with code) (-?\d{1,10})\)?$", re.M
 )
-_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?)")
-_ERROR = re.compile(TOOLS["errors"]["pattern"], re.IGNORECASE)
 
 
 class WorkLog:
@@ -163,7 +159,7 @@ class WorkLog:
                 old, new = spans_of_diff(step.path, diff) if has_diff else (step.old, step.new)
                 self.steps[number] = step._replace(status=status, action=action, old=old, new=new)
             else:
-                said = "" if status in ("ok", "refused") else _excerpt(text_of(output))
+                said = "" if status in ("ok", "refused") else _excerpt(step.line, text_of(output))
                 folder = folder or step.folder
                 self.steps[number] = step._replace(folder=folder, status=status, exit_code=code, output=said)
         if is_final:
@@ -194,8 +190,8 @@ def located(steps: Iterable[Step], folder: str) -> list[Step]:
 
 def error_line(output: str) -> str:
     """Return the line of an output that names the error, else its last line."""
-    lines = [line.strip() for line in output.splitlines() if line.strip() and line != GAP]
-    return lines[_error_at(lines)][:MAX_ERROR_CHARS] if lines else ""
+    lines = error_lines(output, is_failed=True)
+    return lines[0][:MAX_ERROR_CHARS] if lines else ""
 
 
 def _steps_of(tool: str, arguments: dict[str, Any], folder: str) -> Iterator[Step]:
@@ -210,7 +206,7 @@ def _steps_of(tool: str, arguments: dict[str, Any], folder: str) -> Iterator[Ste
         if (patch := _PATCH_COMMAND.match(line[:MAX_LINE_CHARS])) is not None:
             folder, is_patch = _joined(folder, patch[1] or "."), True
         elif line.strip():
-            yield Command(redact(cut(line, MAX_LINE_CHARS) or GAP)[0][:MAX_LINE_CHARS], folder)
+            yield Command(redact_command(cut(line, MAX_LINE_CHARS) or GAP)[0][:MAX_LINE_CHARS], folder)
     elif (action := _ACTIONS.get(tool)) is not None and (path := text_of(argument("path"))):
         old, new = _spans(path, arguments) if action in ("edited", "created") else ("", "")
         yield FileChange(_joined(folder, path), action, old=old, new=new)
@@ -254,34 +250,22 @@ def _joined(folder: str, path: str) -> str:
     return path if _ABSOLUTE.match(path) or not folder else posixpath.normpath(posixpath.join(folder, path))
 
 
-def _excerpt(output: str) -> str:
+def _excerpt(command: str, output: str) -> str:
     """Return the lines of an output around its error, and its last ones."""
-    if len(output) > MAX_READ_CHARS:
-        output = f"{output[: MAX_READ_CHARS // 2]}\n{GAP}\n{output[-MAX_READ_CHARS // 2 :]}"
-    if "PRIVATE KEY" in output:  # only its first line marks the others
-        output = redact(output)[0]
-    lines = list(filter(str.strip, _ESCAPE.sub("", output).splitlines()))
-    first = max(0, _error_at(lines) - 1)
+    output = ends_of(output, GAP)
+    if shows_secrets(command, output):  # only other lines tell that a line is a secret
+        output = redact_output(command, output)[0]
+    lines = [line for line in ESCAPE.sub("", output).splitlines() if line and not line.isspace()]
+    first = max(0, (error_at(lines, is_failed=True) or 0) - 1)
     last = max(first + MAX_LINES, len(lines) - MAX_LINES)
     ends = [*lines[first : first + MAX_LINES], *lines[last:]]
-    shown = redact("\n".join(cut(line.rstrip(), MAX_ERROR_CHARS) or GAP for line in ends))[0].split("\n")
+    text = "\n".join(cut(line.rstrip(), MAX_ERROR_CHARS) or GAP for line in ends)
+    shown = redact_output(command, text)[0].split("\n")
     head = _fitting(shown[:MAX_LINES], MAX_OUTPUT_BYTES * 3 // 5)
     rest = shown[len(head) :]
     tail = _fitting(rest[::-1], MAX_OUTPUT_BYTES * 2 // 5 - 5)[::-1]
     has_gap = len(tail) < len(rest) or last > first + MAX_LINES
     return "\n".join([*head, *([GAP] if has_gap else []), *tail])
-
-
-def _error_at(lines: list[str]) -> int:
-    """Return the number of the line that names the error."""
-    text = "\n".join(["", *lines]).lower()
-    words = [word for word in TOOLS["errors"]["words"] if word in text]  # the pattern is slow
-    first = text.count("\n", 0, min(map(text.find, words), default=0) + 1) - 1
-    for at in range(max(0, first), len(lines)):
-        line = f"\n{lines[at].lower()}"
-        if any(word in line for word in words) and _ERROR.search(lines[at]):
-            return at
-    return max(0, len(lines) - 1)
 
 
 def _fitting(lines: list[str], most_bytes: int) -> list[str]:

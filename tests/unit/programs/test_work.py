@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memd.programs import work
 from memd.programs.work import (
     MAX_OUTPUT_BYTES,
     Command,
@@ -223,19 +222,6 @@ def test_folder_of_the_session_completes_relative_paths() -> None:
         FileChange("/home/eva/a.py", "read"),
         FileChange("C:\\a.py", "read"),
     ]
-
-
-LINE_PARTS = st.sampled_from(
-    "ok E   FAILED Error 0 errors no errors KeyError panic: fatal can't npm ERR! Fehler fehlgeschlagen ошибка 失败"
-    " timed out TimedOut not found NOT FOUND no such İ undefined refused".split(" ")
-)
-
-
-@given(st.lists(st.lists(LINE_PARTS, max_size=4).map(" ".join), max_size=8))
-def test_error_is_found_where_its_pattern_alone_finds_it(lines: list[str]) -> None:
-    expected = next((at for at, line in enumerate(lines) if work._ERROR.search(line)), max(0, len(lines) - 1))
-
-    assert work._error_at(lines) == expected
 
 
 def test_secrets_at_the_ends_of_long_lines_are_redacted() -> None:

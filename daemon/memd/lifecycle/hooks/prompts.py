@@ -12,6 +12,7 @@ from memd.text.lazy_pattern import lazy_pattern
 from memd.text.query.word_forms import fold, stem_word
 from memd.text.tokens import asks_at_end, folded_words, has_cjk
 from memd.text.transcripts.injected import without_injected
+from memd.text.work.errors import is_error_message
 
 MAX_QUERY_CHARS = 400
 """Longest query: the start and the questions of a longer prompt say what it is about."""
@@ -38,7 +39,6 @@ _SECTIONS = read_sections(_FILE)
 _WORDS = read_words(_FILE)
 _OPENINGS = tuple(_SECTIONS["opening"])
 _PRINTED = lazy_pattern("|".join(f"(?:{row})" for row in _SECTIONS["line"]))
-_ERROR = lazy_pattern("|".join(f"(?:{row})" for row in _SECTIONS["error"]))
 _ACKNOWLEDGEMENTS = frozenset(fold(word).replace("'", "") for word in _WORDS["acknowledgement"])
 _ACKNOWLEDGING_RUNS = _WORDS["acknowledgement-run"]
 _COMMON_STEMS = frozenset(stem_word(fold(word))[0] for word in _WORDS["common"])
@@ -128,7 +128,7 @@ def _typed_text(text: str) -> str:
 def _error_in(text: str, typed: str) -> str:
     """Return the message of an error in the lines of a text that nobody typed; "" if there is none."""
     lines = [line.strip() for line in text.split("\n")]
-    first = next((at for at, line in enumerate(lines) if _ERROR.match(line) and line not in typed), None)
+    first = next((at for at, line in enumerate(lines) if is_error_message(line) and line not in typed), None)
     if first is None:
         return ""
     lines = [line[:MAX_LINE_CHARS] for line in lines[first : first + MAX_ERROR_LINES]]

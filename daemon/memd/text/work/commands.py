@@ -74,7 +74,7 @@ TEMPORARY_PATH = re.compile(rf"(?:{_TEMPORARY})(?:[\\/](?P<rest>[^\s\"':;,)\]}}]
 _PLAIN_FILE = re.compile(r"(?!tmp)[A-Za-z_-]+\.[a-z]{1,5}")
 
 
-class _Command(NamedTuple):
+class LineCommand(NamedTuple):
     """A command of a line: its words without what runs it, and how much it does.
 
     Attributes:
@@ -116,6 +116,11 @@ def is_looking(line: str) -> bool:
     return bool(pipes) and all(command.rank < 2 for pipe in pipes for command in pipe)
 
 
+def all_commands(line: str) -> list[LineCommand]:
+    """Return the commands of a line, each without what runs it."""
+    return [command for pipe in _commands(line[:MAX_LINE_CHARS]) for command in pipe]
+
+
 def mask_temporary(text: str) -> str:
     """Return a text in which temporary paths are equal for each run; the name of a file without digits stays."""
 
@@ -126,7 +131,7 @@ def mask_temporary(text: str) -> str:
     return TEMPORARY_PATH.sub(masked, text)
 
 
-def _chosen(pipes: list[list[_Command]]) -> _Command | None:
+def _chosen(pipes: list[list[LineCommand]]) -> LineCommand | None:
     """Return the command that matters."""
     heads = []
     for pipe in pipes:
@@ -137,9 +142,9 @@ def _chosen(pipes: list[list[_Command]]) -> _Command | None:
     return next((command for command in reversed(heads) if command.rank == rank), None)
 
 
-def _commands(line: str, depth: int = 0) -> list[list[_Command]]:
+def _commands(line: str, depth: int = 0) -> list[list[LineCommand]]:
     """Return the commands of a line, by pipe."""
-    pipes: list[list[_Command]] = [[]]
+    pipes: list[list[LineCommand]] = [[]]
     words: list[str] = []
     is_writing, redirect = False, ""
     for token in _TOKEN.finditer(_without_heredocs(line)):
@@ -148,7 +153,9 @@ def _commands(line: str, depth: int = 0) -> list[list[_Command]]:
             redirect = text
         elif token.lastgroup == "word" and redirect:
             is_writing |= ">" in redirect and not text.startswith(("/dev/", "&", "$null", "NUL", "-"))
-            is_writing &= not (text.isdigit() and "&" in redirect) and not TEMPORARY_PATH.match(_unquoted(text))
+            is_writing &= not (text.isdigit() and "&" in redirect) and not TEMPORARY_PATH.match(
+                _unquoted(text)
+            )
             redirect = ""
         elif token.lastgroup == "word":
             words.append(_unquoted(text))
@@ -161,7 +168,7 @@ def _commands(line: str, depth: int = 0) -> list[list[_Command]]:
     return [pipe for pipe in pipes if pipe]
 
 
-def _add(pipes: list[list[_Command]], words: list[str], is_writing: bool, depth: int) -> None:
+def _add(pipes: list[list[LineCommand]], words: list[str], is_writing: bool, depth: int) -> None:
     """Add a command to the last pipe, or the commands that it runs."""
     words, script = _unwrapped(words)
     nested = _commands(script, depth + 1) if script and depth < _MAX_DEPTH else []
@@ -169,7 +176,7 @@ def _add(pipes: list[list[_Command]], words: list[str], is_writing: bool, depth:
         pipes[-1].append(command)
     elif words:
         key = _key(words)
-        pipes[-1].append(_Command(words, key, 2 if is_writing else _rank(words, key, bool(pipes[-1]))))
+        pipes[-1].append(LineCommand(words, key, 2 if is_writing else _rank(words, key, bool(pipes[-1]))))
 
 
 def _unwrapped(words: list[str]) -> tuple[list[str], str]:
@@ -177,7 +184,7 @@ def _unwrapped(words: list[str]) -> tuple[list[str], str]:
     while words:
         if words[0] in _ENDS or words[0].startswith("$env:"):
             return [], ""
-        if words[0] in _KEYWORDS and len(words) > 1 and words[0] != "time" or _ASSIGNMENT.match(words[0]):
+        if (words[0] in _KEYWORDS and len(words) > 1 and words[0] != "time") or _ASSIGNMENT.match(words[0]):
             words = words[1:]
             continue
         if words[0].startswith("$") and words[1:2] == ["="]:
@@ -215,10 +222,14 @@ def _program(path: str) -> str:
     parts = [part for part in re.split(r"[\\/]", path) if part not in ("", ".")]
     if not parts:
         return path
-    is_installed = len(parts) > 1 and parts[-2] in ("bin", ".bin", "sbin", "Scripts", "shims") and parts[0] != "bin"
+    is_installed = (
+        len(parts) > 1 and parts[-2] in ("bin", ".bin", "sbin", "Scripts", "shims") and parts[0] != "bin"
+    )
     name = _SUFFIX.sub("", parts[-1])
     name = match[1] if (match := _VERSIONED.fullmatch(name)) else name
-    is_tool = is_installed or len(parts) == 1 or name.startswith(("gradlew", "mvnw")) or parts[0].endswith(":")
+    is_tool = (
+        is_installed or len(parts) == 1 or name.startswith(("gradlew", "mvnw")) or parts[0].endswith(":")
+    )
     return name if is_tool else "/".join([parts[-2], name])
 
 
@@ -253,11 +264,19 @@ def _rank(words: list[str], key: str, is_piped: bool) -> int:
     name = words[0].lower()
     if name in _SILENT:
         return 0
-    if is_piped and key in _FILTERS or key in _LOOKING_KEYS:
+    if (is_piped and key in _FILTERS) or key in _LOOKING_KEYS:
         return 1
     if key in _LOOKING_ALONE or any(key == f"{alone} {words[-1]}" for alone in _LOOKING_ALONE):
-        return 1 if all(word.startswith("-") for word in words[len(key.split()) :]) and key in _LOOKING_ALONE else 2
-    return 1 if name in _LOOKING and _CHANGING.isdisjoint(words) or words[1:] in (["--version"], ["--help"]) else 2
+        return (
+            1
+            if all(word.startswith("-") for word in words[len(key.split()) :]) and key in _LOOKING_ALONE
+            else 2
+        )
+    return (
+        1
+        if (name in _LOOKING and _CHANGING.isdisjoint(words)) or words[1:] in (["--version"], ["--help"])
+        else 2
+    )
 
 
 def _normal_word(word: str) -> str:

@@ -9,6 +9,7 @@ its class, in which paths, numbers, times and quoted names are replaced, and an 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from hashlib import blake2b
 from pathlib import Path
 from typing import Final
@@ -24,15 +25,29 @@ MAX_LINE_CHARS: Final = 500
 """Characters of a line that are read, and of a normalized one."""
 
 MAX_ERROR_LINES: Final = 8
+NEAR_LINES: Final = 20
+"""Lines before and after the error that may carry it, too."""
+
 MAX_PASSES: Final = 6
 
 _SECTIONS = read_sections(Path(__file__).with_suffix(".txt"))
-_RANKS: Final = ("never", "wrapper", "word", "structure", "detail", "cause")
-_NEVER, _WRAPPER, _WORD, _STRUCTURE, _DETAIL, _CAUSE, _BEFORE, _PREFIX = (
-    lazy_pattern("|".join(f"(?:{row})" for row in _SECTIONS[name]), re.IGNORECASE if name == "word" else re.NOFLAG)
-    for name in (*_RANKS, "before", "prefix")
+
+
+def _shape(name: str) -> Callable[[str], object]:
+    """Return what tells whether a line has a shape: patterns for its beginning are tried once, the others everywhere."""
+    rows = _SECTIONS[name]
+    first, others = (
+        lazy_pattern("|".join(f"(?:{row})" for row in rows if row.startswith("^") == is_first) or "(?!)")
+        for is_first in (True, False)
+    )
+    return lambda line: first.match(line) or others.search(line)
+
+
+_is_never, _is_wrapper, _has_word, _is_structure, _is_detail, _is_cause, _is_before = map(
+    _shape, ("never", "wrapper", "word", "structure", "detail", "cause", "before")
 )
-_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)|[\x00-\x08\x0b-\x1a\x7f]")
+_PREFIX = lazy_pattern("|".join(_SECTIONS["prefix"]))
+ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)|[\x00-\x08\x0b-\x1a\x7f]")
 _TRACEBACK = re.compile(r"^\s*(?:\| *)?Traceback \(most recent call last\)")
 _SPACES = re.compile(r"\s+")
 _STAMP = (
@@ -48,10 +63,20 @@ _MASKS: Final = (
     (re.compile(rf"{_FOLDER}(?P<name>[\w@.+~%-]*)"), "<path>"),
     (re.compile(r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b"), "<id>"),
     (re.compile(r"\b(?:0x[0-9a-fA-F]+|(?=[a-f]*\d)(?=\d*[a-fA-F])[0-9a-f]{7,})\b"), "<hex>"),
-    (re.compile(r"(?<=[\w>)])(?::\d+(?::\d+)?(?=[:\s),;]|$)|[(\[]\d+(?:[,:] ?\d+)?[)\]](?=:|\s|$))|\b[Ll]ine \d+(?:,? col(?:umn)? \d+)?"), ""),
+    (
+        re.compile(
+            r"(?<=[\w>)])(?::\d+(?::\d+)?(?=[:\s),;]|$)|[(\[]\d+(?:[,:] ?\d+)?[)\]](?=:|\s|$))|\b[Ll]ine \d+(?:,? col(?:umn)? \d+)?"
+        ),
+        "",
+    ),
     (re.compile(r"\b(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?\b|\[[0-9a-fA-F]*:[0-9a-fA-F:]*\](?::\d+)?"), "<ip>"),
     (re.compile(r"(?<![A-Za-z]-)(?<![\w.])\d{4,}\b"), "<n>"),
-    (re.compile(r"(?<![\w.])\d+(?:\.\d+)?\s?(?:ns|µs|us|ms|s|secs?|seconds?|m|min|minutes?)\b(?:\s?\d+(?:\.\d+)?\s?m?s\b)?"), "<time>"),
+    (
+        re.compile(
+            r"(?<![\w.])\d+(?:\.\d+)?\s?(?:ns|µs|us|ms|s|secs?|seconds?|m|min|minutes?)\b(?:\s?\d+(?:\.\d+)?\s?m?s\b)?"
+        ),
+        "<time>",
+    ),
 )
 _CLASS_QUOTE = re.compile(_QUOTE)
 
@@ -67,7 +92,8 @@ def error_lines(output: str, *, is_failed: bool = False) -> list[str]:
     first = error_at(lines, is_failed=is_failed)
     if first is None:
         return []
-    others = [line for line in lines if line != lines[first] and is_error_message(line)]
+    near = lines[max(0, first - NEAR_LINES) : first + NEAR_LINES]
+    others = [line for line in near if line != lines[first] and is_error_message(line)]
     return [line.strip()[:MAX_LINE_CHARS] for line in (lines[first], *others[: MAX_ERROR_LINES - 1])]
 
 
@@ -75,12 +101,12 @@ def error_at(lines: list[str], *, is_failed: bool = False) -> int | None:
     """Return the number of the line that names the error; None without an error."""
     best, best_rank, is_traceback = None, 0, False
     for at, line in enumerate(lines):
-        rank = _rank(line.strip())
+        rank = _rank(line.strip(), best_rank)
         if _TRACEBACK.search(line):
             is_traceback = True
         elif is_traceback and not line[:1].isspace():
             rank, is_traceback = 5, False
-        if at and rank != 1 and _BEFORE.search(lines[at - 1].strip()):
+        if best_rank < 3 and at and rank != 1 and _is_before(lines[at - 1].strip()):
             rank = max(rank, 3)
         if rank > best_rank or (rank == best_rank == 5):
             best, best_rank = at, rank
@@ -94,11 +120,18 @@ def is_error_message(line: str) -> bool:
     return _rank(line.strip()) > 2
 
 
+def is_error(line: str) -> bool:
+    """Return whether a line names or reports an error."""
+    return _rank(line.strip()) > 0
+
+
 def normalize_error(text: str, *, exact: bool = False) -> str:
     """Return an error without what differs between two runs: its class, or its exact form with names of files and things."""
     for _ in range(MAX_PASSES):
         before = text
-        text = _masked(_SPACES.sub(" ", _ESCAPE.sub("", text[: 2 * MAX_LINE_CHARS])).strip(), exact)[:MAX_LINE_CHARS]
+        text = _masked(_SPACES.sub(" ", ESCAPE.sub("", text[: 2 * MAX_LINE_CHARS])).strip(), exact)[
+            :MAX_LINE_CHARS
+        ]
         if text == before:
             break
     return text
@@ -111,24 +144,30 @@ def error_key(text: str, *, exact: bool = False, is_failed: bool = False) -> str
     return blake2b(normal.encode("utf-8", "replace"), digest_size=6).hexdigest() if normal else ""
 
 
+def ends_of(output: str, gap: str = "") -> str:
+    """Return the part of an output that is searched for its error."""
+    half = MAX_READ_CHARS // 2
+    return output if len(output) <= MAX_READ_CHARS else f"{output[:half]}\n{gap}\n{output[-half:]}"
+
+
 def _lines_of(output: str) -> list[str]:
     """Return the lines of an output without colors and spaces at their ends."""
-    if len(output) > MAX_READ_CHARS:
-        output = f"{output[: MAX_READ_CHARS // 2]}\n{output[-MAX_READ_CHARS // 2 :]}"
-    lines = (line.rstrip() for line in _ESCAPE.sub("", output).splitlines())
+    lines = (line.rstrip() for line in ESCAPE.sub("", ends_of(output)).splitlines())
     return [line for line in lines if line]
 
 
-def _rank(line: str) -> int:
-    """Return how well a line names an error: 0 if it doesn't."""
+def _rank(line: str, best: int = 0) -> int:
+    """Return how well a line names an error, as far as that is better than the best line before it: 0 if it doesn't."""
     line = line[:MAX_LINE_CHARS]
-    if _CAUSE.search(line):
+    if _is_cause(line):
         return 5
-    if _NEVER.search(line):
-        return 0
-    if _WRAPPER.search(line):
-        return 1
-    return 4 if _DETAIL.search(line) else 3 if _STRUCTURE.search(line) else 2 if _WORD.search(line) else 0
+    if best < 4 and _is_detail(line):
+        rank = 4
+    elif best < 3 and _is_structure(line):
+        rank = 3
+    else:
+        rank = 2 if best < 2 and _has_word(line.lower()) else 0
+    return 0 if not rank or _is_never(line) else 1 if _is_wrapper(line) else rank
 
 
 def _masked(text: str, exact: bool) -> str:

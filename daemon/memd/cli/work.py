@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from memd.cli.arguments import (
     MAX_PATH_CHARS,
     CommandWithArguments,
+    Function,
     HintedError,
     agent_option,
     at_most,
@@ -30,15 +31,18 @@ MAX_ANSWERS = 100
 
 _STYLES = {"head": "title", "code": "match", "about": "quiet", "place": "path", "note": "warn"}
 
-limit_option = click.option(
-    "--limit", type=click.IntRange(1, MAX_ANSWERS), metavar="N", help="Number of answers."
-)
+_PROJECT = {"type": at_most(MAX_PATH_CHARS), "metavar": "NAME"}
+
 project_option = click.option(
-    "--project",
-    type=at_most(MAX_PATH_CHARS),
-    metavar="NAME",
-    help="Name or path of a project; default: this folder's.",
+    "--project", **_PROJECT, help="Name or path of a project; default: this folder's."
 )
+
+
+def answer_options(function: Function) -> Function:
+    """Add `--limit`, `--agent` and `--json` to a command."""
+    numbers = click.IntRange(1, MAX_ANSWERS)
+    limit = click.option("--limit", type=numbers, metavar="N", help="Number of answers.")
+    return limit(agent_option(json_option(click.pass_obj(function))))
 
 
 @click.command(
@@ -49,31 +53,20 @@ project_option = click.option(
 @click.argument("command", nargs=-1, required=True, type=utf8)
 @click.option("--failed", is_flag=True, help="Also show invocations that only ever failed.")
 @project_option
-@limit_option
-@agent_option
-@json_option
-@click.pass_obj
+@answer_options
 def how(
-    session: CliSession,
-    command: tuple[str, ...],
-    failed: bool,
-    project: str | None,
-    limit: int | None,
-    agent: str | None,
-    as_json: bool,
+    session: CliSession, command: tuple[str, ...], failed: bool, project: str | None, **options: Any
 ) -> None:
     """Show the invocations of COMMAND that succeeded here, with their folders and flags.
 
     COMMAND is a program, a command line or a description. Agents ran these commands; the newest and most frequent
     ones come first, and those of this folder's project before others.
     """
-    text = search_text(command)
     with session.client() as client:
         reply = client.how(
-            text, agent=agent, project=folder_of(project), include_failed=failed, limit=limit or 8
+            search_text(command), project=folder_of(project), include_failed=failed, **_limits(options)
         )
-    hint = "show them with --failed" if reply.only_failed and not failed else ""
-    _print(session, reply, hint, as_json=as_json)
+    _print(session, reply, options, "show them with --failed" if reply.only_failed and not failed else "")
 
 
 @click.command(
@@ -88,18 +81,8 @@ def how(
 )
 @click.argument("error", nargs=-1, type=utf8)
 @project_option
-@limit_option
-@agent_option
-@json_option
-@click.pass_obj
-def fix(
-    session: CliSession,
-    error: tuple[str, ...],
-    project: str | None,
-    limit: int | None,
-    agent: str | None,
-    as_json: bool,
-) -> None:
+@answer_options
+def fix(session: CliSession, error: tuple[str, ...], project: str | None, **options: Any) -> None:
     """Show what fixed ERROR in earlier sessions: the failed command, what was changed, and its own next success.
 
     ERROR is the output of a command, a part of it, or a description in any language. Without ERROR, or with -, it is
@@ -107,9 +90,13 @@ def fix(
     """
     text = error_output(error)
     with session.client() as client:
-        reply = client.fix(text, agent=agent, project=folder_of(project), limit=limit or 3)
-    hint = "" if reply.fixes else "try the line that names the error, or `memctl search`"
-    _print(session, reply, hint, as_json=as_json)
+        reply = client.fix(text, project=folder_of(project), **_limits(options))
+    _print(
+        session,
+        reply,
+        options,
+        "" if reply.fixes else "try the line that names the error, or `memctl search`",
+    )
 
 
 @click.command(
@@ -118,24 +105,18 @@ def fix(
     epilog=examples("memctl blame src/queue.py", "memctl blame src/queue.py:42"),
 )
 @click.argument("file", type=at_most(MAX_PATH_CHARS))
-@limit_option
-@agent_option
-@json_option
-@click.pass_obj
-def blame(session: CliSession, file: str, limit: int | None, agent: str | None, as_json: bool) -> None:
+@answer_options
+def blame(session: CliSession, file: str, **options: Any) -> None:
     """Show which sessions touched FILE (or its line, FILE:LINE), what you requested, and what was decided.
 
     The newest session comes first. Earlier names of the file are found by git.
     """
     path, number = (file, None) if os.path.exists(file) else split_location(file)[:2]
     with session.client() as client:
-        reply = client.blame(os.path.abspath(path), line=number, agent=agent, limit=limit or 10)
+        reply = client.blame(os.path.abspath(path), line=number, **_limits(options))
     is_whole = number is not None and reply.matched == "file" and reply.sessions
     _print(
-        session,
-        reply,
-        f"none of them is known to have changed line {number}" if is_whole else "",
-        as_json=as_json,
+        session, reply, options, f"none of them is known to have changed line {number}" if is_whole else ""
     )
 
 
@@ -145,31 +126,14 @@ def blame(session: CliSession, file: str, limit: int | None, agent: str | None, 
     epilog=examples("memctl files retry of order mails", "memctl files --project shop checkout"),
 )
 @click.argument("topic", nargs=-1, required=True, type=utf8)
-@click.option(
-    "--project",
-    type=at_most(MAX_PATH_CHARS),
-    metavar="NAME",
-    help="Only work in this project, by its name or path.",
-)
-@limit_option
-@agent_option
-@json_option
-@click.pass_obj
-def files(
-    session: CliSession,
-    topic: tuple[str, ...],
-    project: str | None,
-    limit: int | None,
-    agent: str | None,
-    as_json: bool,
-) -> None:
+@click.option("--project", **_PROJECT, help="Only work in this project, by its name or path.")
+@answer_options
+def files(session: CliSession, topic: tuple[str, ...], project: str | None, **options: Any) -> None:
     """Show which files the work on TOPIC touched, in all sessions."""
-    text = search_text(topic)
     with session.client() as client:
-        reply = client.work_files(
-            text, agent=agent, project=folder_of(project) if project else "", limit=limit or 20
-        )
-    _print(session, reply, as_json=as_json)
+        folder = folder_of(project) if project else ""
+        reply = client.work_files(search_text(topic), project=folder, **_limits(options))
+    _print(session, reply, options)
 
 
 def folder_of(project: str | None) -> str:
@@ -181,17 +145,19 @@ def folder_of(project: str | None) -> str:
         raise HintedError("the current folder no longer exists", "name a project with --project") from None
 
 
-def _print(session: CliSession, reply: WorkReply, hint: str = "", *, as_json: bool) -> None:
-    if as_json:
+def _limits(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the agent and the number of answers, if they are given."""
+    return {name: options[name] for name in ("agent", "limit") if options[name] is not None}
+
+
+def _print(session: CliSession, reply: WorkReply, options: dict[str, Any], hint: str = "") -> None:
+    if options["as_json"]:
         session.output.reply(reply)
         return
     from memd_client.work_text import work_lines
 
-    session.output.lines(
-        [
-            BLANK if part.kind == "gap" else Line(((part.text, _STYLES[part.kind]),), part.indent)
-            for part in work_lines(reply)
-        ]
-    )
-    if hint:
-        session.output.lines([line(("hint: ", "label"), hint, indent=2)])
+    lines = [
+        BLANK if part.kind == "gap" else Line(((part.text, _STYLES[part.kind]),), part.indent)
+        for part in work_lines(reply)
+    ]
+    session.output.lines([*lines, *([line(("hint: ", "label"), hint, indent=2)] if hint else [])])

@@ -10,7 +10,6 @@ from memd.mcp.definitions import APPEND_NOTE, CONVERSATION_READ, CONVERSATION_SE
 from memd_client import requests
 from memd_client.errors import BadParamsError
 from memd_client.prepared_request import PreparedRequest
-from memd_client.work import MAX_ERROR_OUTPUT_CHARS
 
 _TYPES = {
     "string": (str, "text"),
@@ -74,34 +73,23 @@ def _session_handoff(given: Mapping[str, Any], agent: str | None, caller: str) -
     )
 
 
-def _how(given: Mapping[str, Any], agent: str | None, caller: str) -> PreparedRequest[Any]:
-    return requests.how(
-        given["command"],
-        agent=agent,
-        project=given.get("project") or _folder(),
-        include_failed=bool(given.get("includeFailed")),
-        limit=given.get("limit", 8),
-    )
+def _work(
+    request: Callable[..., PreparedRequest[Any]],
+) -> Callable[[Mapping[str, Any], str | None, str], PreparedRequest[Any]]:
+    """Return the function that prepares a request about the project in which the server runs."""
 
+    def prepare(given: Mapping[str, Any], agent: str | None, caller: str) -> PreparedRequest[Any]:
+        names = {"includeFailed": "include_failed"}
+        values = {names.get(name, name): value for name, value in given.items() if value is not None}
+        return request(**{"project": _folder(), **values}, agent=agent)
 
-def _fix(given: Mapping[str, Any], agent: str | None, caller: str) -> PreparedRequest[Any]:
-    return requests.fix(
-        given["error"][-MAX_ERROR_OUTPUT_CHARS:],
-        agent=agent,
-        project=given.get("project") or _folder(),
-        limit=given.get("limit", 3),
-    )
+    return prepare
 
 
 def _blame(given: Mapping[str, Any], agent: str | None, caller: str) -> PreparedRequest[Any]:
     file = os.path.abspath(given["file"])
     file = file if os.path.exists(file) else given["file"]
     return requests.blame(file, line=given.get("line"), agent=agent, limit=given.get("limit", 10))
-
-
-def _files(given: Mapping[str, Any], agent: str | None, caller: str) -> PreparedRequest[Any]:
-    project = given.get("project") or ""
-    return requests.work_files(given["topic"], agent=agent, project=project, limit=given.get("limit", 20))
 
 
 def _folder() -> str:
@@ -114,9 +102,9 @@ OWN_REQUESTS: dict[str, Callable[[Mapping[str, Any], str | None, str], PreparedR
     CONVERSATION_SEARCH: _conversation_search,
     CONVERSATION_READ: _conversation_read,
     SESSION_HANDOFF: _session_handoff,
-    "memory_how": _how,
-    "memory_fix": _fix,
+    "memory_how": _work(requests.how),
+    "memory_fix": _work(requests.fix),
     "memory_blame": _blame,
-    "memory_files": _files,
+    "memory_files": _work(requests.work_files),
 }
 """By tool: the request for checked arguments, an agent and the name of the caller."""

@@ -70,7 +70,7 @@ def test_words_of_a_command_are_one_request_about_the_current_project(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     ran = memctl("how", "cargo", "test", "--failed", "--limit", "3", how=HowReply([]))
-    asked = {"agent": None, "project": str(tmp_path), "include_failed": True, "limit": 3}
+    asked = {"project": str(tmp_path), "include_failed": True, "limit": 3}
 
     assert ran.client.calls == [("how", {"command": "cargo test", **asked})]
     assert ran.out == "no commands of agents are recorded\n"
@@ -154,9 +154,7 @@ def test_blame_requests_a_file_and_the_line_after_it(
     monkeypatch.chdir(tmp_path)
     ran = memctl("blame", argument, blame=BlameReply("/f", ["/f"]))
 
-    assert ran.client.calls == [
-        ("blame", {"file": str(tmp_path / file), "line": line, "agent": None, "limit": 10})
-    ]
+    assert ran.client.calls == [("blame", {"file": str(tmp_path / file), "line": line})]
     assert ran.out == "no session is recorded that touched /f\n"
 
 
@@ -178,9 +176,9 @@ def test_files_of_a_subject_are_printed_with_their_counts() -> None:
         TouchedFile("/p/queue.py", 3, 1, 2, DAY_MS, True, **PLACE),
         TouchedFile("/p/old.py", 0, 4, 1, 0, False, **PLACE),
     ]
-    ran = memctl("files", "order", "mails", work_files=WorkFilesReply(files))
+    ran = memctl("files", "--agent", "main", "order", "mails", work_files=WorkFilesReply(files))
 
-    assert ran.client.calls[0][1] == {"topic": "order mails", "agent": None, "project": "", "limit": 20}
+    assert ran.client.calls[0][1] == {"topic": "order mails", "project": "", "agent": "main"}
     assert ran.out == (
         f"/p/queue.py\n  3 edits · 1 read · 2 sessions · 2026-11-18\n{SHOWN_PLACE}\n"
         f"/p/old.py  (not on disk now)\n  4 reads · 1 session\n{SHOWN_PLACE}\n"

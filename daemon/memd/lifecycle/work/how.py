@@ -166,7 +166,7 @@ def _named_runs(db: Database, agent: Agent, command: str) -> tuple[list[Run], in
     runs = list[Run]()
     for row in rows:
         tier = 0 if is_invocation and row.line == line else 1 if row.subject == key else 2
-        runs.append(Run(row, places, tier, 0.9 * shares[row.id]))
+        runs.append(Run(row, places, tier, 0.9 * shares[row.id] if details else 0.9))
     named_rows = [row for row in rows if row.line == line]
     if all(row.status == "failed" for row in named_rows):
         for row in named_rows[:MAX_HITS]:

@@ -133,13 +133,10 @@ from memd_client.usage import UsageReply as UsageReply
 from memd_client.work import BlameParams as BlameParams
 from memd_client.work import BlameReply as BlameReply
 from memd_client.work import FileTouch as FileTouch
-from memd_client.work import Fix as Fix
 from memd_client.work import FixParams as FixParams
 from memd_client.work import FixReply as FixReply
-from memd_client.work import FixStep as FixStep
 from memd_client.work import HowParams as HowParams
 from memd_client.work import HowReply as HowReply
-from memd_client.work import KnownCommand as KnownCommand
 from memd_client.work import TouchedFile as TouchedFile
 from memd_client.work import WorkFilesParams as WorkFilesParams
 from memd_client.work import WorkFilesReply as WorkFilesReply

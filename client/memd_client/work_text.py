@@ -14,8 +14,8 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from memd_client.hit_text import CUT_MARK, DOT, describe_session
-from memd_client.messages import BlameReply, Fix, FixReply, FixStep, HowReply, KnownCommand, WorkFilesReply
 from memd_client.sources import SessionInfo
+from memd_client.work import BlameReply, Fix, FixReply, FixStep, HowReply, KnownCommand, WorkFilesReply
 
 WorkReply = HowReply | FixReply | BlameReply | WorkFilesReply
 

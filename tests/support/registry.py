@@ -261,6 +261,10 @@ class FakeRegistry:
             raise AgentUnknownError(f"there is no agent {agent_id!r:.60}")
         return found
 
+    def recalled(self, agent_id: str | None) -> list[FakeAgent]:
+        """Return the agent alone."""
+        return [self.agent(agent_id)]
+
     def problems(self) -> list[Problem]:
         """Return none."""
         return []

@@ -86,10 +86,14 @@ def test_shell_completion_is_printed_whatever_the_variable_says(
 def test_all_commands_are_local_or_need_only_the_daemon() -> None:
     from_a_host = {
         "agents",
+        "blame",
         "facts",
+        "files",
+        "fix",
         "get",
         "handoff",
         "help",
+        "how",
         "index",
         "metrics",
         "model",

@@ -173,7 +173,7 @@ def test_the_help_groups_commands_by_purpose() -> None:
     shown = memctl().out
 
     titles = [line for line in shown.splitlines() if line.endswith(":") and not line.startswith(" ")]
-    assert titles == ["Options:", "Search:", "Monitor:", "Maintain:", "Set up:"]
+    assert titles == ["Options:", "Search:", "Work:", "Monitor:", "Maintain:", "Set up:"]
 
 
 @pytest.mark.parametrize(

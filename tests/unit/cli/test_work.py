@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from memd_client.messages import (
+from memd_client.sources import SessionInfo
+from memd_client.work import (
     BlameReply,
     FileTouch,
     Fix,
@@ -17,7 +18,6 @@ from memd_client.messages import (
     FixStep,
     HowReply,
     KnownCommand,
-    SessionInfo,
     TouchedFile,
     WorkFilesReply,
 )
@@ -102,10 +102,10 @@ def test_fix_is_printed_with_its_changes_and_the_success() -> None:
 
 def test_corrected_command_is_printed_instead_of_changes() -> None:
     reply = FixReply(
-        [Fix(**{**_fields(FIX), "fixed_by": "npx pytest", "is_same_command": False, "steps": []})]
+        [Fix(**{**_fields(FIX), "fixed_by": "python -m pytest", "is_same_command": False, "steps": []})]
     )
 
-    assert "  this succeeded instead:\n    $ npx pytest\n" in memctl("fix", "x", fix=reply).out
+    assert "  this succeeded instead:\n    $ python -m pytest\n" in memctl("fix", "x", fix=reply).out
 
 
 def test_error_without_a_fix_is_answered_with_what_was_searched() -> None:

@@ -26,7 +26,7 @@ from memd.system.sqlite import Database
 from memd.text.query.keywords import plan_match
 from memd.text.work.errors import error_key, error_lines, normalize_error
 from memd_client.errors import QueryEmptyError
-from memd_client.messages import Fix, FixParams, FixReply
+from memd_client.work import Fix, FixParams, FixReply
 
 MAX_FAILURES: Final = 40
 """Failures most like an error whose sessions are read."""

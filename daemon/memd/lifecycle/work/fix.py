@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from memd.index.work import RAN, WorkRow
 from memd.lifecycle.handoff.digest import is_check
 from memd.text.work.commands import is_looking
-from memd_client.messages import FixStep
+from memd_client.work import FixStep
 
 MAX_VARIANT_STEPS: Final = 25
 """Steps after a failure within which another invocation of its program may be what replaced it."""

@@ -22,7 +22,8 @@ from memd.text.query.keywords import plan_match
 from memd.text.query.word_forms import has_words
 from memd.text.work.commands import command_key, is_looking, normalize_command
 from memd_client.errors import QueryEmptyError
-from memd_client.messages import Hit, HowParams, HowReply, KnownCommand, SearchParams
+from memd_client.messages import Hit, HowParams, HowReply, SearchParams
+from memd_client.work import KnownCommand
 
 MAX_RUNS: Final = 2_000
 """Newest runs of a command that are compared."""

@@ -108,16 +108,11 @@ class ScriptedMemories:
         """Return False: no folder is excluded."""
         return False
 
-    def agent(self, agent_id: str | None) -> ScriptedMemory:
-        """Return an agent, `main` by default."""
-        if (agent_id or "main") not in self.agents:
-            raise AgentUnknownError("there is no such agent")
-        return self.agents[agent_id or "main"]
-
     def recalled(self, agent_id: str | None) -> list[ScriptedMemory]:
-        """Return the agents whose memory answers."""
-        others = [self.agents["shared"]] if agent_id is None and "shared" in self.agents else []
-        return [self.agent(agent_id), *others]
+        """Return an agent, or `main` and `shared`."""
+        if agent_id not in (None, *self.agents):
+            raise AgentUnknownError("there is no such agent")
+        return [self.agents[agent_id]] if agent_id else [*self.agents.values()]
 
 
 def newest(service: HookService, limit: int) -> list[HookLogEntry]:

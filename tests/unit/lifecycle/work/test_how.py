@@ -21,7 +21,7 @@ FACTS = {
 }
 
 
-class Places:
+class StatedPlaces:
     """The places of two sessions, one in each project."""
 
     facts = FACTS
@@ -31,7 +31,7 @@ class Places:
         return {"citation": row.path, "agent": "main", "path": row.path, "start_line": row.place}
 
 
-PLACES = cast(SessionPlaces, Places())
+PLACES = cast(SessionPlaces, StatedPlaces())
 
 
 def run(

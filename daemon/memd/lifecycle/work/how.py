@@ -65,7 +65,7 @@ _FAILED: Final = WorkScope(actions=(RAN,), statuses=("failed",))
 _SCOPE: Final = WorkScope(actions=(RAN,), statuses=_STATUSES)
 
 
-class Run(NamedTuple):
+class CommandRun(NamedTuple):
     """A run of a command: its step, the places of its agent's sessions, and how well it matches, 0 to 1.
 
     `tier` is 0 for the invocation that is named, 1 for the program and subcommand, 2 for the program, 3 for words.
@@ -92,7 +92,7 @@ async def find_invocations(registry: AgentRegistry, params: HowParams) -> HowRep
     if not params.command.strip():
         raise QueryEmptyError("the command is empty")
     project = await trio.to_thread.run_sync(find_project, params.project)
-    runs, counts = dict[tuple[str, int], Run](), dict[Agent, int]()
+    runs, counts = dict[tuple[str, int], CommandRun](), dict[Agent, int]()
     for agent in registry.recalled(params.agent):
         named, counts[agent] = await read_work(
             agent, partial(_named_runs, agent=agent, command=params.command)
@@ -115,10 +115,12 @@ async def find_invocations(registry: AgentRegistry, params: HowParams) -> HowRep
     return HowReply(known[: params.limit], len(only_failed), sum(counts.values()))
 
 
-def rank_invocations(runs: Sequence[Run], project: str) -> tuple[list[KnownCommand], list[KnownCommand]]:
+def rank_invocations(
+    runs: Sequence[CommandRun], project: str
+) -> tuple[list[KnownCommand], list[KnownCommand]]:
     """Return invocations best first, and apart from them those whose every known run failed."""
     newest = max((run.time_ms for run in runs), default=0)
-    invocations = dict[tuple[str, str], list[Run]]()
+    invocations = dict[tuple[str, str], list[CommandRun]]()
     for run in runs:
         invocations.setdefault((run.row.line, run.row.folder), []).append(run)
     ranked = [_rank(group, project, newest) for group in invocations.values()]
@@ -127,7 +129,7 @@ def rank_invocations(runs: Sequence[Run], project: str) -> tuple[list[KnownComma
     return known, [command for _, command in ranked if command.status == "failed"]
 
 
-def _rank(runs: Sequence[Run], project: str, newest: int) -> tuple[tuple[float, ...], KnownCommand]:
+def _rank(runs: Sequence[CommandRun], project: str, newest: int) -> tuple[tuple[float, ...], KnownCommand]:
     """Return an invocation with its rank: lower is better."""
     counts = {status: sum(run.row.status == status for run in runs) for status in _STATUSES}
     status = next(name for name in _STATUSES if counts[name])
@@ -152,7 +154,7 @@ def _rank(runs: Sequence[Run], project: str, newest: int) -> tuple[tuple[float, 
     )
 
 
-def _named_runs(db: Database, agent: Agent, command: str) -> tuple[list[Run], int]:
+def _named_runs(db: Database, agent: Agent, command: str) -> tuple[list[CommandRun], int]:
     """Return runs of the named program, subcommand or invocation, and the number of all runs."""
     key, line = command_key(command), normalize_command(command)
     rows = find_commands(db, key, MAX_RUNS, _SCOPE) if key else []
@@ -164,20 +166,22 @@ def _named_runs(db: Database, agent: Agent, command: str) -> tuple[list[Run], in
     details = " ".join(word for word in line.split() if word not in named)
     shares = weigh_matches(db, details, [row.id for row in rows], total, "text")
     places = SessionPlaces(agent, db, {row.path for row in rows})
-    runs = list[Run]()
+    runs = list[CommandRun]()
     for row in rows:
         tier = 0 if is_invocation and row.line == line else 1 if row.subject == key else 2
-        runs.append(Run(row, places, tier, 0.9 * shares[row.id] if details else 0.9))
+        runs.append(CommandRun(row, places, tier, 0.9 * shares[row.id] if details else 0.9))
     named_rows = [row for row in rows if row.line == line]
     if all(row.status == "failed" for row in named_rows):
         for row in named_rows[:MAX_HITS]:
             repair = find_repair(load_steps(db, row.path, row.id, limit=MAX_DESCRIBED))
             if repair is not None:
-                runs.append(Run(repair.success, places, 0, 1.0))
+                runs.append(CommandRun(repair.success, places, 0, 1.0))
     return runs, total
 
 
-def _described_runs(db: Database, agent: Agent, query: str, hits: Sequence[Hit], total: int) -> list[Run]:
+def _described_runs(
+    db: Database, agent: Agent, query: str, hits: Sequence[Hit], total: int
+) -> list[CommandRun]:
     """Return runs whose command line has words of a description, or that follow a conversation about it."""
     query = _VERB.sub("", query) or query
     plan = plan_match(query)
@@ -203,4 +207,4 @@ def _described_runs(db: Database, agent: Agent, query: str, hits: Sequence[Hit],
         key: relevance.get(key, 0.0) + led.get(key, 0.0) - WORD_COST * len(_WORD.findall(row.line))
         for key, row in rows.items()
     }
-    return [Run(row, places, 3, weights[key]) for key, row in rows.items()]
+    return [CommandRun(row, places, 3, weights[key]) for key, row in rows.items()]

@@ -9,7 +9,7 @@ import pytest
 from memd.index.transcripts import SessionFacts
 from memd.index.work import WorkRow
 from memd.lifecycle.work.evidence import SessionPlaces
-from memd.lifecycle.work.how import Run, rank_invocations
+from memd.lifecycle.work.how import CommandRun, rank_invocations
 
 DAY_MS = 86_400_000
 NOW_MS = 1_800_000_000_000
@@ -42,15 +42,15 @@ def run(
     path: str = "codex/shop",
     folder: str = "/p",
     tier: int = 1,
-) -> Run:
+) -> CommandRun:
     time_ms = NOW_MS - int(days * DAY_MS)
     row = WorkRow(
         3, time_ms, "ran", status, None, folder, line.split()[0], line, "", f" {line}", "", path=path
     )
-    return Run(row, PLACES, tier)
+    return CommandRun(row, PLACES, tier)
 
 
-def lines(*runs: Run, project: str = "") -> list[str]:
+def lines(*runs: CommandRun, project: str = "") -> list[str]:
     return [command.line.strip() for command in rank_invocations(runs, project)[0]]
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -31,18 +32,16 @@ MAX_ANSWERS = 100
 
 _STYLES = {"head": "title", "code": "match", "about": "quiet", "place": "path", "note": "warn"}
 
-_PROJECT = {"type": at_most(MAX_PATH_CHARS), "metavar": "NAME"}
+_PROJECT = partial(click.option, "--project", type=at_most(MAX_PATH_CHARS), metavar="NAME")
 
-project_option = click.option(
-    "--project", **_PROJECT, help="Name or path of a project; default: this folder's."
-)
+project_option = _PROJECT(help="Name or path of a project; default: this folder's.")
 
 
 def answer_options(function: Function) -> Function:
     """Add `--limit`, `--agent` and `--json` to a command."""
     numbers = click.IntRange(1, MAX_ANSWERS)
     limit = click.option("--limit", type=numbers, metavar="N", help="Number of answers.")
-    return limit(agent_option(json_option(click.pass_obj(function))))
+    return cast(Function, limit(agent_option(json_option(click.pass_obj(function)))))
 
 
 @click.command(
@@ -126,7 +125,7 @@ def blame(session: CliSession, file: str, **options: Any) -> None:
     epilog=examples("memctl files retry of order mails", "memctl files --project shop checkout"),
 )
 @click.argument("topic", nargs=-1, required=True, type=utf8)
-@click.option("--project", **_PROJECT, help="Only work in this project, by its name or path.")
+@_PROJECT(help="Only work in this project, by its name or path.")
 @answer_options
 def files(session: CliSession, topic: tuple[str, ...], project: str | None, **options: Any) -> None:
     """Show which files the work on TOPIC touched, in all sessions."""

@@ -189,8 +189,8 @@ def test_files_of_a_subject_are_printed_with_their_counts() -> None:
 
 
 def test_json_is_the_reply() -> None:
-    for name, reply in (("how", HowReply([KNOWN])), ("fix", FixReply([FIX]))):
-        assert memctl(name, "x", "--json", **{name: reply}).out.count("citation") == 1
+    assert memctl("how", "x", "--json", how=HowReply([KNOWN])).out.count("citation") == 1
+    assert memctl("fix", "x", "--json", fix=FixReply([FIX])).out.count("citation") == 1
     printed = json.loads(memctl("blame", "x", "--json", blame=BlameReply("/x", ["/x"])).out)
     assert printed["names"] == ["/x"]
 

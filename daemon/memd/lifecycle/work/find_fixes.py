@@ -18,7 +18,6 @@ from memd.index.transcripts import NO_FACTS
 from memd.index.work import RAN, WorkRow, WorkScope, count_runs, find_by_error, find_work, load_steps
 from memd.lifecycle.work.evidence import SessionPlaces, catch_up, weigh_matches
 from memd.lifecycle.work.fix import Repair, find_repair, fix_steps, held, success_line, together
-from memd.programs.work import error_line
 from memd.search.calibration import calibration_of
 from memd.sources.projects import find_project, is_in_project
 from memd.system.clock import wall_clock_ms
@@ -98,7 +97,7 @@ def _preference(found: Found) -> tuple[bool, float, int, int]:
 def _fix(found: Found, sessions: int) -> Fix:
     repair = found.repair
     return Fix(
-        error=error_line(repair.failure.detail),
+        error=next(iter(error_lines(repair.failure.detail, is_failed=True)), ""),
         command=repair.failure.text,
         folder=repair.failure.folder,
         fixed_by=success_line(repair),
@@ -164,8 +163,8 @@ def _alike(
     names = {_with_names(line) for line in lines}
     query = "\n".join(_MASK.sub(" ", normalize_error(line, exact=True)) for line in lines) or error
     matches = [row for row, _ in find_work(db, plan_match(query).any or "", MAX_MATCHES, _SCOPE)]
-    for key in {*keys, *closeness}:
-        matches += find_by_error(db, key, MAX_MATCHES, _SCOPE)
+    for error in {*keys, *closeness}:
+        matches += find_by_error(db, error, MAX_MATCHES, _SCOPE)
     rows = {row.id: row for row in matches}
     shares = weigh_matches(db, query, [*rows], total)
     alike = list[tuple[WorkRow, float]]()

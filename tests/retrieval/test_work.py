@@ -27,6 +27,9 @@ from tests.support.work_set import ACTIONS, QUESTIONS, load_work_set
 MIN_FIRST = {"how": 0.85, "blame": 0.85, "fix": 0.75, "files": 0.6}
 """Minimum share of questions of a kind whose first answer is right."""
 
+MIN_FIRST_BY_KEYWORDS = {"how": 0.7, "blame": 0.85, "fix": 0.7, "files": 0.6}
+"""The same without a model."""
+
 MIN_PRECISION = 0.95
 MAX_FALSE = 0.01
 """Maximum share of actions without an answer to which something is added."""
@@ -53,6 +56,11 @@ def sample() -> Iterator[WorkHome]:
         yield home
 
 
+def is_hybrid(home: WorkHome) -> bool:
+    """Return whether the daemon has a model."""
+    return home.client.search("tests").mode == "hybrid"
+
+
 def wrong_ones(answers: list[WorkAnswer], request: pytest.FixtureRequest) -> str:
     """Return the table of shares, with the wrong answers if pytest is verbose."""
     wrong = [str(answer) for answer in answers if not answer.is_right]
@@ -64,12 +72,14 @@ def wrong_ones(answers: list[WorkAnswer], request: pytest.FixtureRequest) -> str
 def test_work_set_is_large_enough_and_half_of_it_is_held_out() -> None:
     projects = load_work_set()
     sizes = count_kinds(projects)
+    sizes_of_held_out = count_kinds(project for project in projects if project.is_held_out)
     questions = [question for project in projects for question in project.questions]
     sessions = [session for project in projects for session in project.sessions]
 
     assert len(projects) >= 12
     assert sum(project.is_held_out for project in projects) * 2 == len(projects)
     assert len(sessions) >= 300
+    assert sum(sizes_of_held_out[kind] for kind in ACTIONS) >= 300
     assert len({session.program for session in sessions}) == 8
     assert min(sizes[kind] for kind in (*QUESTIONS, *ACTIONS)) >= 100
     assert len({question.id for question in questions}) == len(questions)
@@ -95,15 +105,25 @@ def test_no_question_of_the_work_set_contains_its_answer() -> None:
     assert telling == []
 
 
-def test_every_blamed_session_of_the_work_set_has_touched_the_file() -> None:
-    missing = [
-        question.id
-        for project in load_work_set()
-        for question in project.questions
-        if question.kind == "blame" and question.right
-        for name in question.right
-        if not any(session.name == f"{project.name}/{name}" for session in project.sessions)
-    ]
+def test_every_answer_of_the_work_set_is_in_a_session_of_its_project() -> None:
+    missing = []
+    for project in load_work_set():
+        names = {session.name.partition("/")[2] for session in project.sessions}
+        texts = [
+            normal(str(value))
+            for session in project.sessions
+            for event in session.events
+            for value in vars(event).values()
+        ]
+        for question in project.questions:
+            for value in question.right:
+                is_there = (
+                    value in names
+                    if question.kind == "blame"
+                    else any(normal(value).strip("`") in text for text in texts)
+                )
+                if not is_there:
+                    missing.append((question.id, value))
 
     assert missing == []
 
@@ -115,9 +135,8 @@ def test_questions_about_work_of_two_projects_are_answered_by_keywords(
     projects = [project for project in load_work_set() if project.name in SAMPLE]
     answers = ask_all(sample, projects, [kind])
 
-    assert sum(answer.is_right for answer in answers) >= MIN_FIRST[kind] * len(answers), wrong_ones(
-        answers, request
-    )
+    share = sum(answer.is_right for answer in answers) / len(answers)
+    assert share >= MIN_FIRST_BY_KEYWORDS[kind], wrong_ones(answers, request)
 
 
 @pytest.mark.long
@@ -129,9 +148,10 @@ def test_questions_about_work_get_the_right_answer_first(
     answers = ask_all(home, load_work_set(), [kind])
     text = wrong_ones(answers, request)
 
+    floor = (MIN_FIRST if is_hybrid(home) else MIN_FIRST_BY_KEYWORDS)[kind]
     for is_held_out in (False, True):
         half = [answer for answer in answers if answer.project.is_held_out == is_held_out]
-        assert sum(answer.is_right for answer in half) >= MIN_FIRST[kind] * len(half), text
+        assert sum(answer.is_right for answer in half) >= floor * len(half), text
 
 
 @pytest.mark.long

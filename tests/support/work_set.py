@@ -27,7 +27,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from tests.support.retrieval import SETS
 from tests.support.transcript_programs.agent_steps import (
@@ -248,7 +248,9 @@ def placed(session: AgentSession, folder: str) -> AgentSession:
 
     events: list[Event] = []
     for event in session.events:
-        fields = {name: text(value) for name, value in vars(event).items() if isinstance(value, str)}
+        fields: dict[str, Any] = {
+            name: text(value) for name, value in vars(event).items() if isinstance(value, str)
+        }
         events.append(replace(event, **fields))
     return AgentSession(
         session.name, session.program, text(session.folder), events, session.begun, session.branch

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from memd.programs.catalog import PROGRAMS
+from memd.programs.cursor_editor import READER as CURSOR
 from memd.programs.opencode import READER as OPENCODE
 from memd.programs.program import FileReader
 from memd.programs.readers import reader_of
@@ -49,11 +50,12 @@ STEPS = [
     ("make serve", "unknown", FOLDER),
 ]
 UNCLEAR = {
+    "openclaw": {("notes.md", "edited", "ok"), ("rm -rf /srv/data", "failed", FOLDER)},
     "codex": {("rm -rf /srv/data", "unknown", FOLDER), ("make serve", "unknown", FOLDER)},
     "gemini": {("rm -rf /srv/data", "unknown", FOLDER)},
     "copilot": {("rm -rf /srv/data", "failed", FOLDER), ("make serve", "ok", FOLDER)},
 }
-"""What programs don't record, or readers may leave open: a refusal, or that a command is in the background."""
+"""What programs don't record, or readers may leave open: a refusal, a command in the background, or a new file."""
 
 
 def shown(steps: list[Step]) -> list[tuple[str, str, str]]:
@@ -73,7 +75,12 @@ def work_of(program: str, home: Path) -> list[Step]:
     readers = reader_of(conversations)
     assert isinstance(readers, FileReader)
     [path] = [*home.rglob("*.jsonl")] if "codex" not in program else [*home.rglob("rollout-*.jsonl")]
-    root = {"claude-code": ".claude/projects", "gemini": ".gemini/tmp", "copilot": ".copilot/session-state"}
+    root = {
+        "claude-code": ".claude/projects",
+        "gemini": ".gemini/tmp",
+        "copilot": ".copilot/session-state",
+        "openclaw": "state/agents/main/sessions",
+    }
     file = readers.transcript_at(path.relative_to(home / root.get(program, ".codex")).as_posix())
     assert file is not None
     reader, work = readers.open_with_work(file)
@@ -85,7 +92,9 @@ def work_of(program: str, home: Path) -> list[Step]:
     return work.steps
 
 
-@pytest.mark.parametrize("program", ["claude-code", "codex", "codex-paginated", "gemini", "copilot"])
+@pytest.mark.parametrize(
+    "program", ["claude-code", "codex", "codex-paginated", "gemini", "copilot", "openclaw"]
+)
 def test_work_of_a_session_is_the_same_in_every_program(program: str, tmp_path: Path) -> None:
     write_sessions(tmp_path, tmp_path / "state", [AgentSession("ports", program, FOLDER, EVENTS)])
     unclear = UNCLEAR.get(program, set())
@@ -115,6 +124,20 @@ def test_opencode_s_database_has_the_same_work(tmp_path: Path) -> None:
     assert steps[5] == STEPS[5]
     assert steps[6][1] in ("refused", "failed")
     assert steps[7][1] == "unknown"
+
+
+def test_cursor_s_database_has_the_same_work(tmp_path: Path) -> None:
+    session = AgentSession("ports", "cursor-editor", FOLDER, EVENTS)
+    write_sessions(tmp_path, tmp_path / "state", [session])
+
+    database = CURSOR(tmp_path / ".config/Cursor/User/globalStorage/state.vscdb")
+    conversation = database.read_with_work(session.id)
+
+    assert conversation is not None
+    assert [message.role for message in conversation.messages] == ["user", "assistant"]
+    steps = shown(conversation.work or [])
+    assert steps[:4] == STEPS[:4]
+    assert steps[5:7] == STEPS[5:7]
 
 
 def test_codex_moves_files_by_a_patch(tmp_path: Path) -> None:

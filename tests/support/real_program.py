@@ -85,10 +85,11 @@ class RealProgram:
     with_hooks: ClassVar[tuple[str, ...]] = ()
     """Arguments that accept hooks as a person does."""
 
-    def __init__(self, home: Path, model_url: str) -> None:
+    def __init__(self, home: Path, model_url: str, folder: Path | None = None) -> None:
         self.home = home
-        self.folder = home / "shop"
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder or home / "shop"
+        for made in (home, self.folder):
+            made.mkdir(parents=True, exist_ok=True)
         (self.folder / "ports.txt").write_text(FILE_TEXT)
         self.url = model_url
         conversations = PROGRAMS[self.name].conversations

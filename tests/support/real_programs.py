@@ -189,11 +189,14 @@ def reading_script(program: RealProgram) -> Script:
 
 @contextmanager
 def real_program(
-    name: str, home: Path, script: Script | None = None
+    name: str, home: Path, script: Script | None = None, folder: Path | None = None
 ) -> Iterator[tuple[RealProgram, DialectServer]]:
-    """Install a program into a home, with a model that follows a script; by default it reads a file and answers."""
+    """Install a program into a home, with a model that follows a script; by default it reads a file and answers.
+
+    It starts in a folder, by default `shop` in the home.
+    """
     scripts: list[Script] = []
     with serve_dialects(lambda request: scripts[0](request)) as server:
-        program = REAL_PROGRAMS[name](home, server.url)
+        program = REAL_PROGRAMS[name](home, server.url, folder)
         scripts.append(script or reading_script(program))
         yield program, server

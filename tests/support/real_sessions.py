@@ -18,7 +18,7 @@ from tests.support.model_servers.server import DialectServer
 from tests.support.programs import TerminalProgram
 from tests.support.real_program import RealProgram
 from tests.support.real_programs import CodexOfNpm, real_program
-from tests.support.real_work import DECISION, DIALECTS, WorkStep, working_script
+from tests.support.real_work import DECISION, DIALECTS, TITLE_OPENING, WorkStep, working_script
 
 SCRIPT_MODEL: Final = "gpt-6-sol"
 """A model that Codex knows and that runs commands from JavaScript."""
@@ -26,13 +26,13 @@ SCRIPT_MODEL: Final = "gpt-6-sol"
 
 @contextmanager
 def working_program(
-    name: str, home: Path, steps: Sequence[WorkStep], answer: str = DECISION
+    name: str, home: Path, steps: Sequence[WorkStep], answer: str = DECISION, folder: Path | None = None
 ) -> Iterator[tuple[RealProgram, DialectServer]]:
-    """Install a program whose model does the steps; the project's folder is `shop` in the home."""
+    """Install a program whose model does the steps in a project; its folder is `shop` in the home by default."""
     dialect = DIALECTS[name]
-    script = working_script(dialect, home / "shop", steps, answer)
+    script = working_script(dialect, folder or home / "shop", steps, answer)
     program_name = name.partition("-script")[0]
-    with real_program(program_name, home, script) as (program, server):
+    with real_program(program_name, home, script, folder) as (program, server):
         if name == "codex-script":
             assert isinstance(program, CodexOfNpm)
             settings = home / ".codex" / "config.toml"
@@ -50,6 +50,15 @@ def work_on_terminal(program: RealProgram, name: str, request: str, *options: st
     before = len(program.said())
     with TerminalProgram(command, program.environ(), program.folder, (40, 140)) as terminal:
         terminal.press_until(b"", lambda: program.said()[before + 1 :] != [])
+
+
+def work_bodies(server: DialectServer, name: str) -> list[str]:
+    """Return the requests to a model that did steps, as they were sent: before the first step, and after each."""
+    return [
+        body.decode()
+        for request, body in zip(server.asked, server.bodies, strict=True)
+        if DIALECTS[name].shell in request.tools and TITLE_OPENING not in request.prompt
+    ]
 
 
 def load_work(program: RealProgram) -> list[Conversation]:

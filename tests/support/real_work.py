@@ -19,8 +19,11 @@ from tests.support.openclaw import ModelRequest, Script, TextReply, ToolCall
 
 REQUEST: Final = "Give the limit of the queue a name and keep the checks green"
 DECISION: Final = (
-    "We decided to keep the limit of the queue in queue.h, because the report reads the same header."
+    "We decided to keep the limit of the queue in queue.h, because the report reads the same header.\n\n"
+    "We decided to publish the release of the parcels every second Friday."
 )
+"""The model's answer: a decision about a file, and the last one, which a later session gets at its start."""
+
 TITLE_OPENING: Final = "\n\nUser prompt:\n"
 """Between instructions and the user's words where Codex asks for a title; such a request also has tools."""
 

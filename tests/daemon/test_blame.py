@@ -141,7 +141,8 @@ def test_file_has_the_sessions_of_all_its_names_with_request_and_decision(
     assert (retried.request, retried.actions) == ("Lost mails are never sent again, change that", ["edited"])
     assert retried.decisions == ["We decided to wait 40 seconds, because the mail server throttles us."]
     with daemon.client() as client:
-        assert "Lost mails" in client.conversation_read(retried.citation).messages[0].text
+        messages = client.conversation_read(retried.citation).messages
+    assert "Lost mails are never sent again, change that" in [message.text for message in messages]
 
 
 def test_line_has_the_session_that_wrote_it(daemon: DaemonProcess, user: Path) -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
-import subprocess
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import PurePath
 from typing import Final, NamedTuple
@@ -16,6 +15,7 @@ import trio
 from memd.agents.agent import Agent
 from memd.agents.conversations import list_sessions, load_work
 from memd.agents.registry import AgentRegistry
+from memd.currency.git import GitError, find_repository
 from memd.index.transcripts import SessionFacts
 from memd.lifecycle.handoff.digest import HandedSession, write_digest
 from memd.programs.catalog import PROGRAMS, how_to_start
@@ -32,12 +32,8 @@ MAX_TRIED: Final = 20
 """Newest sessions of a project that are loaded to find one with a request and an answer."""
 
 MAX_LISTED: Final = 10
-GIT_TIMEOUT_S: Final = 1.5
 GRACE_MS: Final = 2_000
 """How long after the last record of a session its own changes of files may be written."""
-
-_GIT_SETTINGS: Final = ("-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
-"""Nothing that a repository names is run."""
 
 
 class _Candidate(NamedTuple):
@@ -161,25 +157,15 @@ def _states_of(conversation: Conversation, facts: SessionFacts) -> dict[str, str
 
 def _uncommitted(folder: str, paths: Iterable[str]) -> set[str]:
     """Return the paths with changes that git has not committed; none if git doesn't answer in time (blocking)."""
-    root, git = folder, shutil.which("git")
-    while root and not os.path.exists(os.path.join(root, ".git")):
-        root = "" if os.path.dirname(root) == root else os.path.dirname(root)
-    chosen = [path for path in paths if path.startswith(f"{root}/")]
-    if not root or git is None or not chosen:
+    repository = find_repository(folder)
+    if repository is None:
         return set()
-    command = [git, "--no-optional-locks", "-C", root, *_GIT_SETTINGS, "status", "--porcelain", "-z", "-uall"]
-    environ = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    try:
-        ran = subprocess.run(
-            [*command, "--ignore-submodules=all", "--no-renames", "--", *chosen[:MAX_PATHS]],
-            capture_output=True,
-            env=environ,
-            timeout=GIT_TIMEOUT_S,
-            check=False,
-        )
-    except (OSError, ValueError, subprocess.SubprocessError):
-        return set()
-    return {os.path.join(root, os.fsdecode(row[3:])) for row in ran.stdout.split(b"\0") if len(row) > 3}
+    chosen = [path for path in paths if path.startswith(f"{repository.root}/")][:MAX_PATHS]
+    options = ("--porcelain", "-z", "-uall", "--ignore-submodules=all", "--no-renames")
+    with suppress(GitError):
+        rows = repository.run("status", *options, "--", *chosen).split("\0") if chosen else []
+        return {os.path.join(repository.root, row[3:]) for row in rows if len(row) > 3}
+    return set()
 
 
 MAX_PATHS: Final = 200

@@ -5,22 +5,26 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 from memd.currency.git import GitError, Repository, find_repository
-from memd.index.transcripts import SessionFacts
+from memd.index.transcripts import NO_FACTS, SessionFacts, load_session_facts
+from memd.index.work import RAN, WorkScope, find_by_file, find_work, load_steps
+from memd.system.sqlite import Database
+from memd.text.query.terms import phrase_term
 
-MAX_COMMITS: Final = 2_000
+MAX_COMMITS, MAX_MOVES, MAX_NAMES = 2_000, 200, 50
+_ACCESS = re.compile(r"^(?:\w+://)?(?:[^@/]+@)?")
+_MOVING: Final = WorkScope(actions=(RAN,), statuses=("ok", "unknown"))
 
 
 class FileName(NamedTuple):
-    """An absolute path of a file; another file had it until `since_ms`, and after `until_ms` if that isn't 0."""
+    """An absolute path of a file, and until when it had the path if another file has it now, else 0."""
 
     path: str
     repository: Repository | None = None
-    since_ms: int = 0
     until_ms: int = 0
 
     @property
@@ -33,9 +37,9 @@ class FileName(NamedTuple):
         """The path in the worktree."""
         return os.path.relpath(self.path, self.root)
 
-    def log(self, *options: str) -> tuple[tuple[int, str, str], ...]:
+    def log(self) -> tuple[tuple[int, str, str], ...]:
         """Return the commits that changed the file, newest first: milliseconds, the change, and the path before it."""
-        return _log(self.repository, self.repository.head(), self.inner, *options) if self.repository else ()
+        return _log(self.repository, self.repository.head(), self.inner) if self.repository else ()
 
 
 def locate(path: str) -> FileName:
@@ -49,32 +53,33 @@ def is_same_file(path: str, name: FileName, facts: SessionFacts) -> bool:
     other = locate(path)
     if name.repository is None or name.path in (path, other.path):
         return name.path in (path, other.path)
-    shared, is_here = name.repository.common_dir, bool(other.repository) and other.inner == name.inner
-    if is_here and other.repository and other.repository.common_dir != shared:
-        first, second = _identity(name.repository), _identity(other.repository)
-        return bool(first[0]) and first[0] == second[0] and not first[1].isdisjoint(second[1])
+    if other.repository and other.inner == name.inner:
+        return not _addresses(name.repository).isdisjoint(_addresses(other.repository))
     # The session was at the root of a worktree that is gone.
-    is_gone = facts.project == os.path.dirname(shared) and not os.path.exists(facts.cwd)
-    return is_here or (is_gone and path == f"{facts.cwd}/{name.inner}")
-
-
-def is_known(name: FileName) -> bool:
-    """Return whether a file is on disk, or was in its repository."""
-    return os.path.lexists(name.path) or bool(name.log("--follow"))
+    is_gone = facts.project in _addresses(name.repository) and not os.path.exists(facts.cwd)
+    return is_gone and path == f"{facts.cwd}/{name.inner}"
 
 
 def names_by_git(name: FileName) -> list[FileName]:
     """Return the names that a file has had in its repository, the newest first; at least its present one."""
-    names, last_ms = list[FileName](), 0
-    for time_ms, change, earlier in (*name.log("--follow"), (0, "C", "")):
-        if change in ("R", "C"):
-            others = name.log("--no-renames", "--diff-filter=AD")
-            since_ms = max((at for at, kind, _ in others if kind == "D" and at < time_ms), default=0)
-            is_reused = last_ms and any(at > last_ms for at, kind, _ in others if kind == "A")
-            names.append(name._replace(since_ms=since_ms, until_ms=last_ms + 999 if is_reused else 0))
-            name, last_ms = name._replace(path=f"{name.root}/{earlier}"), time_ms
+    names = [name]
+    for time_ms, change, earlier in name.log():
         if change == "C":  # the rest is the history of the file of which this one is a copy
             break
+        if change == "R":
+            path = f"{name.root}/{earlier}"
+            names.append(FileName(path, name.repository, time_ms + 999 if os.path.lexists(path) else 0))
+    return names
+
+
+def with_moves(db: Database, names: Sequence[FileName]) -> list[FileName]:
+    """Return names of a file with those before agents moved it."""
+    names = [*names]
+    for name in names:
+        for source, time_ms in _sources(db, name):
+            if len(names) < MAX_NAMES and all(source.path != other.path for other in names):
+                first, *others = names_by_git(source)
+                names += [first._replace(until_ms=time_ms if os.path.lexists(source.path) else 0), *others]
     return names
 
 
@@ -86,7 +91,7 @@ def committed(name: FileName, text: str, line: int) -> tuple[int, int]:
     blame = ("blame", "--no-textconv", "--porcelain", f"-L{number},{number}", "HEAD", "--", name.inner)
     time = re.search(r"^author-time (\d{1,11})$", _run(name.repository, *blame), re.M) if numbers else None
     time_ms = int(time[1]) * 1000 if time else 0
-    return max((at for at, *_ in name.log("--follow") if at < time_ms), default=0), time_ms
+    return max((at for at, *_ in name.log() if at < time_ms), default=0), time_ms
 
 
 def moves_in(line: str, folder: str) -> Iterator[tuple[str, str]]:
@@ -112,21 +117,37 @@ def source_of(path: str, source: str, target: str) -> str:
     return source + rest[len(name) :] if is_inside else f"{source}/{rest}"
 
 
+def _sources(db: Database, name: FileName) -> Iterator[tuple[FileName, int]]:
+    """Yield the names from which agents moved a file, by commands and by patches, each with the time."""
+    words = " OR ".join(phrase_term(part).match for part in name.path.split("/")[-4:])
+    rows = find_work(db, f"text : (mv AND ({words}))", MAX_MOVES, _MOVING)
+    moves = [(row, *move) for row, _ in rows for move in moves_in(row.text, row.folder)]
+    for row in find_by_file(db, [os.path.basename(name.path)], MAX_MOVES):
+        steps = load_steps(db, row.path, row.id - 2, row.id - 1) if row.action == "created" else []
+        if [step.action for step in steps] == ["edited", "deleted"] and steps[0].place == row.place:
+            moves.append((row, steps[1].subject, row.subject))
+    facts = load_session_facts(db, {row.path for row, *_ in moves})
+    for row, source, target in moves:
+        session, worktree = facts.get(row.path, NO_FACTS), locate(target).root
+        for root in {worktree, session.cwd or worktree}:
+            path = os.path.join(root, name.inner)
+            if (earlier := source_of(path, source, target)) and is_same_file(path, name, session):
+                yield locate(os.path.join(name.root, os.path.relpath(earlier, root))), row.time_ms
+
+
 @lru_cache(maxsize=1_024)
-def _log(repository: Repository, head: str, inner: str, *options: str) -> tuple[tuple[int, str, str], ...]:
-    log = ("log", *options, "--name-status", "-z", "--format=%x01%at", f"-n{MAX_COMMITS}", head)
+def _log(repository: Repository, head: str, inner: str) -> tuple[tuple[int, str, str], ...]:
+    log = ("log", "--follow", "--name-status", "-z", "--format=%x01%at", f"-n{MAX_COMMITS}", head)
     output = _run(repository, *log, "--", f":(literal){inner}") if head else ""
     entries = [[*entry.split("\0"), "", ""] for entry in output.split("\x01")[1:]]
     return tuple((int(time) * 1000, change.strip()[:1], path) for time, change, path, *_ in entries)
 
 
 @lru_cache(maxsize=256)
-def _identity(repository: Repository) -> tuple[str, frozenset[str]]:
-    """Return the first commit of a repository, and the ends of its own address and of its remote's."""
-    addresses = (os.path.dirname(repository.common_dir), _run(repository, "config", "remote.origin.url"))
-    parts = [re.split("[/:]", address.strip().rstrip("/").removesuffix(".git")) for address in addresses]
-    first = _run(repository, "rev-list", "--max-parents=0", "HEAD").split()[-1:]
-    return "".join(first), frozenset("/".join(part[-2:]).lower() for part in parts if part[1:])
+def _addresses(repository: Repository) -> frozenset[str]:
+    """Return the folder of a repository, and the address of its remote without protocol and user."""
+    remote = _ACCESS.sub("", _run(repository, "config", "remote.origin.url").strip()).replace(":", "/")
+    return frozenset({os.path.dirname(repository.common_dir), remote.removesuffix(".git")} - {""})
 
 
 def _run(repository: Repository | None, *arguments: str) -> str:

@@ -55,21 +55,18 @@ def _find(
     plan, scope = plan_match(topic), WorkScope(project=project)
     matches = find_work(db, plan.strict or "", MAX_MATCHES, scope)
     matches = matches or (find_work(db, plan.any or "", MAX_HITS, scope) if not hits else [])
-    weights, sessions = (
-        {row.id: (1.0, row) for row, _ in matches},
-        dict[str, tuple[Requests, list[WorkRow]]](),
-    )
-    for path in {*(hit.path for hit in hits), *(row.path for row, _ in matches)}:
-        sessions[path] = Requests(db, path), load_steps(db, path)
-    near = [(row.path, row.place, COMMAND) for row, _ in matches if row.action == RAN]
-    for hit in [hit for hit in hits if hit.relevance == "strong"] or hits:
-        near.append((hit.path, excerpt_of(hit, plan.words, sessions[hit.path][0].places).line, 1.0))
-    for path, place, weight in near:
-        requests, steps = sessions[path]
-        first, end, _ = requests.at(place)
-        for row in steps:
-            if first <= row.place < end:
-                weights[row.id] = max(weight, weights.get(row.id, (0.0, row))[0]), row
+    hits = [hit for hit in hits if hit.relevance == "strong"] or hits
+    weights = {row.id: (1.0, row) for row, _ in matches}
+    commands = [row for row, _ in matches if row.action == RAN]
+    for path in {*(hit.path for hit in hits), *(row.path for row in commands)}:
+        requests, steps = Requests(db, path), load_steps(db, path)
+        near = [(COMMAND, row.place) for row in commands if row.path == path]
+        near += [(1.0, excerpt_of(hit, plan.words, requests.places).line) for hit in hits if hit.path == path]
+        for weight, place in near:
+            first, end, _ = requests.at(place)
+            for row in steps:
+                if first <= row.place < end:
+                    weights[row.id] = max(weight, weights.get(row.id, (0.0, row))[0]), row
     files = defaultdict[str, list[tuple[float, WorkRow]]](list)
     for weight, row in weights.values():
         if row.action != RAN and row.status not in ("failed", "refused"):

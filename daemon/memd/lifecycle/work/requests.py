@@ -56,21 +56,22 @@ class Requests:
         names = {fold(name) for step in steps for name in (step.line, step.line.rpartition(".")[0])}
         names = {name for name in names if "." in name or (len(name) > 4 and not is_common(name))}
         words = {word for step in steps for word in _WORD.findall(fold(f"{step.text} {step.detail}"))}
-        near = {self.at(step.place)[0] for step in steps}
-        is_alone = len({step.subject for step in changes if self.at(step.place)[0] in near}) < 2
-        decisions = list[str]()
-        for place, _, text in self._lines:
-            is_near, text = self.at(place)[0] in near, without_injected(text)
-            for sentence in (
-                sentences_in(text) if is_near or any(name in fold(text) for name in names) else ()
-            ):
+        near = {self.at(step.place)[:2] for step in steps}
+        is_alone = len({step.subject for step in changes if self.at(step.place)[:2] in near}) < 2
+        decisions = list[str]()  # the last ones first
+        for place, _, text in reversed(self._lines):
+            is_near, text = any(first <= place < end for first, end in near), without_injected(text)
+            is_naming = any(name in fold(text) for name in names)
+            for sentence in reversed(sentences_in(text)) if is_near or is_naming else ():
                 folded = fold(sentence)
                 is_about = is_near and (is_alone or len(words & {*_WORD.findall(folded)}) >= MIN_SHARED_WORDS)
                 if (is_about or any(name in folded for name in names)) and _decides(sentence):
-                    newer = read_statement(sentence)
-                    older = [item for item in decisions if not replaces(read_statement(item), newer)]
-                    decisions = [*older, sentence]
-        return list(dict.fromkeys(map(_short, decisions[-MAX_DECISIONS:])))
+                    older = read_statement(sentence)
+                    if not any(replaces(older, read_statement(newer)) for newer in decisions):
+                        decisions.append(sentence)
+                if len(decisions) == MAX_DECISIONS:
+                    return [_short(decision) for decision in reversed(decisions)]
+        return [_short(decision) for decision in reversed(decisions)]
 
 
 def _decides(sentence: str) -> bool:

@@ -20,9 +20,8 @@ from memd.lifecycle.work.blame import (
     find_in,
     line_distance,
     paths_named,
-    with_moves,
 )
-from memd.lifecycle.work.file_names import FileName, locate, names_by_git
+from memd.lifecycle.work.file_names import FileName, locate, names_by_git, with_moves
 from memd.settings.agents import AgentConfig
 from memd.settings.schema import DaemonSettings
 from memd.system.clock import wall_clock_ms
@@ -64,7 +63,7 @@ class Blame:
 
     def of(self, file: Path | str) -> list[FileTouch]:
         found = find_in(self.db, self.agent, BlameParams(str(file)), self.names_of(file))
-        return [item.touch for item in found]
+        return [touch for *_, touch in found]
 
     def sessions(self, file: Path | str) -> list[str]:
         return sorted(touch.path.removeprefix("codex/") for touch in self.of(file))
@@ -74,7 +73,7 @@ class Blame:
 
     def distances(self, file: Path, line: int) -> dict[str, int]:
         found = find_in(self.db, self.agent, BlameParams(str(file), line), self.names_of(file))
-        return {item.touch.path.removeprefix("codex/"): item.distance for item in found}
+        return {touch.path.removeprefix("codex/"): distance for distance, _, touch in found}
 
 
 @pytest.fixture

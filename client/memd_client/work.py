@@ -246,9 +246,11 @@ class BlameReply(Record, frozen=True):
 
     Attributes:
         file: The file, absolute if it is known.
-        names: All paths that the file has had, the present one first.
+        names: All paths that the file has had, the present one first; of an unknown file the paths of all files with
+            its name.
         sessions: The sessions, newest first.
-        matched: How they were chosen: they changed the `line`, the lines `near` it, or only the `file`.
+        matched: What they were chosen by: `file`; with a line `line` or `near`, if they changed it or lines near it,
+            else `unknown`.
     """
 
     file: str

@@ -130,6 +130,8 @@ def _blame_lines(reply: BlameReply) -> Iterator[WorkLine]:
         yield WorkLine(
             "note", "no session is recorded that changed this line, but lines near it were changed"
         )
+    if reply.matched == "unknown" and reply.sessions:
+        yield WorkLine("note", "no session is recorded that changed this line: these touched the file")
     for touch in reply.sessions:
         yield WorkLine("head", f"{_day(touch.time_ms) or 'unknown day'}  {', '.join(touch.actions)}")
         if touch.request:
@@ -138,7 +140,9 @@ def _blame_lines(reply: BlameReply) -> Iterator[WorkLine]:
             yield WorkLine("code", f"decided: {_cut(decision, MAX_REQUEST_CHARS)}", 2)
         yield _place(touch.citation, touch.session)
         yield GAP
-    if len(reply.names) > 1:
+    if reply.names and reply.names[0] != reply.file:
+        yield WorkLine("place", f"files of that name: {', '.join(reply.names)}")
+    elif len(reply.names) > 1:
         yield WorkLine("place", f"earlier names: {', '.join(reply.names[1:])}")
     if not reply.sessions:
         yield WorkLine("place", f"no session is recorded that touched {reply.file}")

@@ -158,7 +158,7 @@ def test_line_has_the_session_that_wrote_it(daemon: DaemonProcess, user: Path) -
     assert other.matched == "near"
     assert blame(daemon, file, line=999).matched == "unknown"
     assert len(blame(daemon, file, line=999).sessions) == 2
-    assert blame(daemon, file).matched == ""
+    assert blame(daemon, file).matched == "file"
 
 
 def test_session_that_only_read_a_file_answers_if_no_other_touched_it(
@@ -167,7 +167,10 @@ def test_session_that_only_read_a_file_answers_if_no_other_touched_it(
     (touch,) = blame(daemon, user / "shop/README.md").sessions
     assert (touch.actions, touch.request) == (["read"], "What is in the readme?")
     assert blame(daemon, user / "shop/other.md").sessions == []
-    assert [touch.actions for touch in blame(daemon, "README.md").sessions] == [["read"]]
+    named = blame(daemon, "README.md")
+    assert (named.file, named.names) == ("README.md", [str(user / "shop/README.md")])
+    assert [touch.actions for touch in named.sessions] == [["read"]]
+    assert blame(daemon, user / "README.md").names == named.names, "as typed in another folder"
     with pytest.raises(BadParamsError):
         blame(daemon, " ")
 

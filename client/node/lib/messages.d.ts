@@ -2485,11 +2485,13 @@ export interface FileTouch {
 export interface BlameReply {
   /** The file, absolute if it is known. */
   file: string;
-  /** All paths that the file has had, the present one first. */
+  /** All paths that the file has had, the present one first; of an unknown file the paths of all files with its name.
+   * */
   names: string[];
   /** The sessions, newest first. */
   sessions: FileTouch[];
-  /** How they were chosen: they changed the `line`, the lines `near` it, or only the `file`. */
+  /** What they were chosen by: `file`; with a line `line` or `near`, if they changed it or lines near it, else
+   * `unknown`. */
   matched: string;
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 
 from memd.index.database import transaction
 from memd.index.files import forget_file
@@ -13,12 +14,15 @@ from memd.index.transcripts import (
     count_by_source,
     count_transcripts,
     load_line_maps,
+    load_said,
     load_session_facts,
     store_transcript,
 )
+from memd.sync.text.file_rows import cut_conversations
 from memd.system.sqlite import get_int
+from memd.text.cut.chunking import Chunk, chunk_text, cut_chunks
 from memd_client.agent_parts import UnknownType
-from tests.support.indexes import new_index, publish
+from tests.support.indexes import new_index, publish, publish_note
 
 PATH = "sessions/s.jsonl"
 
@@ -33,6 +37,30 @@ def test_stored_line_map_is_loaded_unchanged() -> None:
     assert list(load_line_maps(db, [PATH])[PATH]) == [2]
     counts = count_transcripts(db)
     assert (counts.transcripts, counts.messages, counts.redactions) == (1, 1, 1)
+
+
+@pytest.mark.parametrize("resets", [[], [1, 4, 7]])
+@pytest.mark.parametrize("scheme", ["default", "openclaw"])
+def test_messages_of_a_transcript_are_those_that_were_cut(scheme: str, resets: list[int]) -> None:
+    db = new_index(extension=False)
+    said = [
+        f"{speaker}: {number} {'word ' * 40 * number}ü."
+        for number in range(12)
+        for speaker in ("User", "Assistant")
+    ]
+
+    def cut(text: str, path: str) -> list[Chunk]:
+        return chunk_text(text, 60, 20) if scheme == "openclaw" else cut_chunks(text, path)
+
+    publish_note(
+        db,
+        PATH,
+        "\n".join(said),
+        "sessions",
+        lambda text, path: cut_conversations(text, resets, lambda part: cut(part, path)),
+    )
+    assert [line.rstrip() for line in load_said(db, PATH)] == [line.rstrip() for line in said]
+    assert load_said(db, "sessions/other.jsonl") == [""]
 
 
 def test_forgotten_transcript_has_no_line_map() -> None:

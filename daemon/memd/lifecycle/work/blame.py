@@ -42,6 +42,7 @@ async def find_touches(registry: AgentRegistry, params: BlameParams) -> BlameRep
             names = await read_work(agent, partial(with_moves, names=names))
         is_known = await trio.to_thread.run_sync(lambda: os.path.lexists(params.file) or bool(names[0].log()))
         end = "" if is_known or len(names) > 1 else os.path.basename(params.file)
+    file = names[0].path if names else params.file
     if end:
         paths = [path for agent in agents for path in await read_work(agent, partial(paths_named, end=end))]
         if not names or names[0].path not in paths:
@@ -53,8 +54,8 @@ async def find_touches(registry: AgentRegistry, params: BlameParams) -> BlameRep
     sessions = [session for session in sessions if session[2].actions != ["read"]] or sessions
     sessions.sort(key=lambda session: (session[1], -session[2].time_ms))
     matched = "line" if best < NEAR else "near" if best <= FAR else "unknown"
-    touches, file = [touch for *_, touch in sessions[: params.limit]], names[0].path if names else params.file
-    return BlameReply(file, [name.path for name in names], touches, matched if params.line else "")
+    touches = [touch for *_, touch in sessions[: params.limit]]
+    return BlameReply(file, [name.path for name in names], touches, matched if params.line else "file")
 
 
 def line_distance(row: WorkRow, lines: Sequence[str], line: int) -> int:

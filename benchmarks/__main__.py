@@ -35,6 +35,7 @@ PARTS: Final[Mapping[str, str]] = {
     "design": "benchmarks.design",
     "transcripts": "benchmarks.transcripts",
     "hooks": "benchmarks.hooks",
+    "currency": "benchmarks.currency",
     "remotes": "benchmarks.remotes",
     "peers": "benchmarks.peers.comparison",
 }

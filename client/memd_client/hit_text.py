@@ -7,6 +7,7 @@
     superseded by memory/2026-11-20.md#L3 (2026-11-20)
     # Mails > Retries
     … and the queue for order mails retries three times.
+    now: src/queue.py changed in 3 commits since, last on 2026-11-20
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from memd_client.locations import citation
 
 if TYPE_CHECKING:
-    from memd_client.searches import Hit
+    from memd_client.searches import Currency, Hit
     from memd_client.sources import SessionInfo
 
 NO_STRONG_MATCH = "No strong match. Weakly related:"
@@ -55,6 +56,7 @@ class HitText(NamedTuple):
     superseded_by: str
     heading: str
     excerpt: str
+    currency: str = ""
 
     @property
     def title(self) -> str:
@@ -86,6 +88,7 @@ def text_of_hit(hit: Hit) -> HitText:
         str(hit.superseded_by or ""),
         hit.heading,
         excerpt_of(hit),
+        describe_currency(hit.currency),
     )
 
 
@@ -114,6 +117,11 @@ def describe_session(session: SessionInfo | None) -> str:
     return DOT.join(filter(None, facts))
 
 
+def describe_currency(currency: Currency | None) -> str:
+    """Return the line below a hit that tells whether it still holds; empty for None."""
+    return "" if currency is None else f"now: {currency.text}"
+
+
 def size_of_hit(hit: Hit) -> int:
     """Return the characters that a hit takes, with indents and the blank line that separates it from the next one.
 
@@ -122,7 +130,8 @@ def size_of_hit(hit: Hit) -> int:
     text = text_of_hit(hit)
     day = 0 if text.date else len(GAP) + len("2026-11-12")
     head = sum(len(line) + 1 for line in text.head())
-    return head + day + len(text.excerpt) + INDENT * (text.excerpt.count("\n") + 1) + 2
+    below = INDENT + len(text.currency) + 1 if text.currency else 0
+    return head + below + day + len(text.excerpt) + INDENT * (text.excerpt.count("\n") + 1) + 2
 
 
 def are_all_weak(hits: Sequence[Hit]) -> bool:
@@ -165,6 +174,7 @@ def row_of_hit(hit: Hit) -> dict[str, Any]:
         "conversation": describe_session(hit.session),
         "supersededBy": str(hit.superseded_by or ""),
         "heading": hit.heading,
+        "currency": describe_currency(hit.currency),
     }
     return row | {name: value for name, value in others.items() if value}
 
@@ -180,6 +190,7 @@ def text_of_row(row: Mapping[str, Any]) -> HitText:
         row.get("supersededBy", ""),
         row.get("heading", ""),
         row["snippet"],
+        row.get("currency", ""),
     )
 
 

@@ -84,6 +84,7 @@ from memd_client.reports import RejectedText as RejectedText
 from memd_client.reports import StatusParams as StatusParams
 from memd_client.reports import StatusReply as StatusReply
 from memd_client.schema import NO_DEADLINE, Record, Request
+from memd_client.searches import Currency as Currency
 from memd_client.searches import Hit as Hit
 from memd_client.searches import PendingChanges as PendingChanges
 from memd_client.searches import SearchAgentsParams as SearchAgentsParams

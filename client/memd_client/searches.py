@@ -119,6 +119,25 @@ class Supersession(Record, frozen=True):
         return f"{self.citation} ({self.date})"
 
 
+class Currency(Record, frozen=True):
+    """Whether something that a hit names still holds in its git repository.
+
+    Attributes:
+        verdict: `missing`: the name is gone; `changed`: it changed since the day of the hit; `holds`: the lines that
+            the hit quotes are unchanged.
+        text: The verdict in words, such as `src/queue.py changed in 3 commits since, last on 2026-11-20`.
+        name: What the hit names: a file relative to its repository, a function, a target, a commit or a branch.
+        commit: The last commit that changed or removed it, or empty.
+        since: The day of that commit, YYYY-MM-DD, or empty.
+    """
+
+    verdict: str
+    text: str
+    name: str
+    commit: str = ""
+    since: str = ""
+
+
 class Hit(Record, frozen=True):
     """One search result; `snippet` is an exact slice of a file around the match.
 
@@ -147,6 +166,7 @@ class Hit(Record, frozen=True):
         heading: The headings above it, such as `Deploy > Rollback`; empty if it starts with one.
         is_cut_above: It starts inside a sentence or a list item.
         is_cut_below: It ends inside a sentence or a list item.
+        currency: None, or whether something that it names still holds.
     """
 
     path: str
@@ -170,6 +190,7 @@ class Hit(Record, frozen=True):
     heading: str = ""
     is_cut_above: bool = False
     is_cut_below: bool = False
+    currency: Currency | None = None
 
 
 class PendingChanges(Record, frozen=True):

@@ -8,6 +8,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from memd_client.hit_text import NO_STRONG_MATCH, text_of_hit
+from memd_client.messages import Currency
 from memd_client.schema import to_wire
 from tests.support.node import run_node
 from tests.support.tree import CLIENT, DAEMON
@@ -21,6 +22,7 @@ HITS = [
     replace(NOTE, agent="work", copies=3, relevance="weak", snippet="\n  a\n\nb  \r\n"),
     replace(MESSAGE, session=replace(SESSION, title="caf\u00e9 \U0001f469\n" * 40, branch="", deleted=True)),
     replace(MESSAGE, session=replace(SESSION, title="", project="", branch=""), superseded_by=None, date=""),
+    replace(NOTE, currency=Currency("changed", "src/queue.py changed in 1 commit since", "src/queue.py")),
 ]
 
 PROGRAM = """
@@ -42,7 +44,9 @@ def test_a_hit_has_the_same_parts_in_the_same_order_in_python_and_javascript(tmp
     expected = [text_of_hit(hit) for hit in HITS]
     assert note == NO_STRONG_MATCH
     assert parts == [[[name, value] for name, value in text._asdict().items()] for text in expected]
-    assert texts == ["\n".join([*text.head(), text.excerpt]) for text in expected]
+    assert texts == [
+        "\n".join([*text.head(), text.excerpt, *filter(None, [text.currency])]) for text in expected
+    ]
 
 
 def test_page_and_plugin_have_the_same_module() -> None:

@@ -672,6 +672,23 @@ export interface SessionInfo {
 }
 
 /**
+ * Whether something that a hit names still holds in its git repository.
+ */
+export interface Currency {
+  /** `missing`: the name is gone; `changed`: it changed since the day of the hit; `holds`: the lines that the hit
+   * quotes are unchanged. */
+  verdict: string;
+  /** The verdict in words, such as `src/queue.py changed in 3 commits since, last on 2026-11-20`. */
+  text: string;
+  /** What the hit names: a file relative to its repository, a function, a target, a commit or a branch. */
+  name: string;
+  /** The last commit that changed or removed it, or empty. */
+  commit: string;
+  /** The day of that commit, YYYY-MM-DD, or empty. */
+  since: string;
+}
+
+/**
  * One search result; `snippet` is an exact slice of a file around the match.
  *
  * In a transcript (`source` is `sessions`) the lines are those of the transcript.
@@ -720,6 +737,8 @@ export interface Hit {
   is_cut_above: boolean;
   /** It ends inside a sentence or a list item. */
   is_cut_below: boolean;
+  /** null, or whether something that it names still holds. */
+  currency: Currency | null;
 }
 
 /**

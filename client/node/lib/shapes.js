@@ -112,10 +112,14 @@ export const SHAPES = {
     needs: ["program", "id"],
     defaults: {"title": "", "project": "", "branch": "", "date": "", "speakers": [], "open": "", "deleted": false, "commands": 0, "files": 0},
   },
+  Currency: {
+    needs: ["verdict", "text", "name"],
+    defaults: {"commit": "", "since": ""},
+  },
   Hit: {
     needs: ["path", "start_line", "end_line", "score", "vector_score", "text_score", "snippet", "source", "citation"],
-    defaults: {"copies": 1, "explain": null, "annotations": null, "agent": null, "relevance": "strong", "superseded_by": null, "session": null, "spans": [], "date": "", "heading": "", "is_cut_above": false, "is_cut_below": false},
-    holds: {"superseded_by": ["Supersession", false], "session": ["SessionInfo", false]},
+    defaults: {"copies": 1, "explain": null, "annotations": null, "agent": null, "relevance": "strong", "superseded_by": null, "session": null, "spans": [], "date": "", "heading": "", "is_cut_above": false, "is_cut_below": false, "currency": null},
+    holds: {"superseded_by": ["Supersession", false], "session": ["SessionInfo", false], "currency": ["Currency", false]},
   },
   PendingChanges: {
     defaults: {"files": 0, "chunks": 0, "oldest_ms": 0},

@@ -20,6 +20,7 @@ export function partsOf(hit) {
     superseded_by: later ? `${later.citation} (${later.date})` : "",
     heading: hit["heading"],
     excerpt: (hit["is_cut_above"] ? CUT_MARK : "") + hit["snippet"].replace(/^[\r\n]+|[\r\n]+$/g, "") + (hit["is_cut_below"] ? CUT_MARK : ""),
+    currency: hit["currency"] ? `now: ${hit["currency"].text}` : "",
   };
 }
 
@@ -28,9 +29,9 @@ export function partsOf(hit) {
  * @param {Record<string, any>} hit
  */
 export function textOf(hit) {
-  const { place, date, relevance, conversation, superseded_by: later, heading, excerpt } = partsOf(hit);
+  const { place, date, relevance, conversation, superseded_by: later, heading, excerpt, currency } = partsOf(hit);
   const title = [place, date, relevance].filter(Boolean).join("  ");
-  return [title, conversation, later && `superseded by ${later}`, heading && `# ${heading}`, excerpt].filter(Boolean).join("\n");
+  return [title, conversation, later && `superseded by ${later}`, heading && `# ${heading}`, excerpt, currency].filter(Boolean).join("\n");
 }
 
 /** @param {Record<string, any>} session */

@@ -10,7 +10,7 @@ import { codeOf, isAbsent, isHang, messageAndHint } from "./daemon.js";
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 /** Names in JSON: the name of a file may imitate a tag. */
-const NAMES = /"(?:agent|citation|path|supersededBy|title)":"(?:[^"\\]|\\.)*"/gu;
+const NAMES = /"(?:agent|citation|currency|path|supersededBy|title)":"(?:[^"\\]|\\.)*"/gu;
 
 /**
  * Return a result that holds a map.

@@ -208,6 +208,7 @@ export interface SearchRow {
   citation?: string;
   relevance?: "weak";
   supersededBy?: string;
+  currency?: string;
   importance?: number;
   triggers?: string;
   projectKey?: string;

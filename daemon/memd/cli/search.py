@@ -330,6 +330,10 @@ def _hit_lines(hit: Hit, *, with_opener: bool) -> list[Line]:
     if with_opener and hit.session is not None and hit.session.open and not hit.session.deleted:
         lines.append(line(*dotted((hit.session.open, "quiet"), *_work_of(hit.session))))
     lines += [line(*pieces, indent=INDENT) for pieces in marked_lines(hit)]
+    if hit.currency is not None:
+        lines.append(
+            line((text.currency, "quiet" if hit.currency.verdict == "holds" else "warn"), indent=INDENT)
+        )
     head = " " * INDENT + BECAUSE
     for why in (hit.explain or {}).get("reasons", ()):
         lines.append(Line(((str(why), "quiet"),), BECAUSE_INDENT, (head, "label")))

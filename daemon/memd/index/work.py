@@ -162,6 +162,18 @@ def count_work(db: Database) -> dict[str, WorkCounts]:
     return {str(program): WorkCounts(*(int(str(number)) for number in counts)) for program, *counts in rows}
 
 
+def find_changed_files(db: Database, paths: Collection[str]) -> dict[str, dict[str, str]]:
+    """Return the files that some conversations changed, each with the last action, by conversation."""
+    files: dict[str, dict[str, str]] = {}
+    condition = "action NOT IN ('ran', 'read') AND path IN (SELECT value FROM json_each(?))"
+    rows = db.execute(
+        f"SELECT path, subject, action FROM work WHERE {condition} ORDER BY id", (json.dumps(list(paths)),)
+    )
+    for path, subject, action in rows:
+        files.setdefault(str(path), {})[str(subject)] = str(action)
+    return files
+
+
 def has_work(db: Database, project: str = "") -> bool:
     """Return whether there is any work, or any of a project."""
     condition, values = _condition(WorkScope(project=project or None))

@@ -51,7 +51,8 @@ def _search_text(answer: Mapping[str, Any]) -> str:
 
 def _hit(text: HitText) -> str:
     """Return a hit whose names have no meaning but their words."""
-    return "\n".join([*map(on_one_line, text.head()), *filter(None, [text.excerpt])])
+    below = filter(None, (text.excerpt, on_one_line(text.currency)))
+    return "\n".join([*map(on_one_line, text.head()), *below])
 
 
 def _degraded_lines(agent: Mapping[str, Any]) -> Iterator[str]:

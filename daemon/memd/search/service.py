@@ -23,6 +23,7 @@ from memd.index.meta import generation as index_generation
 from memd.index.snapshot import take_snapshot
 from memd.index.work import WorkScope
 from memd.programs.catalog import OPENCLAW_SOURCE
+from memd.search.currency import HitCurrency
 from memd.search.find import SearchResult, find
 from memd.search.freshness import DiskView, FreshnessCheck
 from memd.search.line_check import LineRelevance
@@ -99,6 +100,7 @@ class SearchService:
         self._scheduler = scheduler
         self._freshness = FreshnessCheck(config, text, vectors, lambda: daemon.catch_up_ms / 1000)
         self._lines = LineRelevance()
+        self._currency = HitCurrency(index, is_enabled=config.settings.query.currency)
         self._conversations = {
             each.name: each.program for each in config.sources if each.kind == "transcripts"
         }
@@ -138,6 +140,7 @@ class SearchService:
                 result, seen = await self._find_fresh(replace(request, embedded=embedded), seen, budget_s)
             is_relevant = await self._is_relevant(result, embedded, started + budget_s)
             hits = result.hits[: limits.max_results] if is_relevant else []
+            hits = await self._currency.add_verdicts(hits, seen, params.max_chars)
             return self._reply(params, embedded, seen, result, hits, started)
         raise DeadlineExceededError(f"search did not finish within {deadline_ms} ms")
 
@@ -166,6 +169,7 @@ class SearchService:
             find = partial(search_work, query=params.query, most=most, scope=scope, programs=programs)
             async with self._scheduler.slot(self._index):
                 generation, hits = await self._index.read(lambda db: (index_generation(db), find(db)))
+            hits = await self._currency.add_verdicts(hits, view, params.max_chars)
             result = SearchResult(hits, "keyword", generation)
             return self._reply(params, _EmbeddedQuery(), view, result, hits, started)
         raise DeadlineExceededError(f"search did not finish within {params.deadline_ms} ms")

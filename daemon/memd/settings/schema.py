@@ -198,6 +198,9 @@ class QuerySettings(Settings, frozen=True, kw_only=True):
             'Minimum score of a hit; applies if you set it, and with `fusion: "weighted"`.', least=0, most=1
         ),
     ] = 0.35
+    currency: Annotated[
+        bool, Setting("Whether hits tell if what they name [still holds](currency.md) in its git repository.")
+    ] = True
     hybrid: Annotated[Hybrid, REFUSED] = Hybrid()
     max_results_set: Annotated[bool, Derived("max_results")] = False
     min_score_set: Annotated[bool, Derived("min_score")] = False

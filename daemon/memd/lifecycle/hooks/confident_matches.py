@@ -22,7 +22,7 @@ from memd.programs.catalog import OPENCLAW_SOURCE
 from memd.text.cut.annotations import CURATED_FILES
 from memd.text.cut.snippets import cut_snippet
 from memd.text.tokens import asks_at_end, has_wide
-from memd_client.hit_text import describe_session
+from memd_client.hit_text import describe_currency, describe_session
 from memd_client.messages import Hit
 
 MAX_LINE_CHARS, MAX_WIDE_LINE_CHARS = 400, 160
@@ -176,5 +176,6 @@ def _cut(line: str, terms: Sequence[PromptTerm]) -> str:
 
 
 def _about(hit: Hit) -> str:
-    """Return the day and the conversation of a hit."""
-    return ", ".join(filter(None, (hit.date, describe_session(hit.session))))
+    """Return the day and the conversation of a hit, and whether it still holds."""
+    facts = (hit.date, describe_session(hit.session), describe_currency(hit.currency))
+    return ", ".join(filter(None, facts))

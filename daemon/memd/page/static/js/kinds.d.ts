@@ -46,13 +46,16 @@ export interface Matches { query: string; hits: Hit[]; at: number }
 /** A later statement about the same subject with another value. */
 export interface Supersession { path: string; start_line: number; end_line: number; citation: string; date: string }
 
+/** Whether something that a hit names still holds. */
+export interface Currency { verdict: string; text: string; name: string; commit: string; since: string }
+
 export interface Hit {
   path: string; start_line: number; end_line: number; score: number; snippet: string; source: string;
   citation: string; copies: number; explain: Explain | null; agent?: string | null; relevance: string; superseded_by: Supersession | null;
   session?: Session | null;
   /** Start and end of each matched term in `snippet`, in characters. */
   spans: [number, number][];
-  date: string; heading: string; is_cut_above: boolean; is_cut_below: boolean;
+  date: string; heading: string; is_cut_above: boolean; is_cut_below: boolean; currency?: Currency | null;
 }
 
 /** Why there are no hits. */

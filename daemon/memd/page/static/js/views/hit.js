@@ -51,6 +51,7 @@ export function hit(found) {
     ${found.superseded_by ? html`<div class="below">${superseded(found.superseded_by, found.agent)}</div>` : ""}
     <div class="evidence" @click=${() => { if (getSelection()?.isCollapsed) open(); }}>${isTalk ? said(found, key, evidence) : written(found, rows, key, evidence)}</div>
     <div class="below">
+      ${found.currency ? html`<span class="chip ${found.currency.verdict === "holds" ? "good" : "warn"}" data-currency>${seen(partsOf(found).currency)}</span>` : ""}
       ${found.copies > 1 ? html`<span class="chip">in ${found.copies} places</span>` : ""}
       <button class="button plain" data-why aria-expanded=${explained} @click=${() => toggleExplain(key)}>${explained ? "Hide why" : "Why this?"}</button>
       ${explained ? "" : html`<span class="because">${seen(found.explain?.reasons[0] ?? "")}</span>`}

@@ -1,0 +1,1 @@
+"""Whether what a hit names still holds: verdicts computed from git and the file system."""

@@ -1,10 +1,10 @@
-"""Command lines: the command that matters in them, its key, and whether it only looks. Pure, linear in the line.
+"""Command lines: the command that matters in them, its key, and whether it only looks. Pure and linear.
 
 A line may be a chain, a pipe or a script. Its command is the last one that changes or checks something, because what
-stands before it prepares it (`cd web && npm ci && npm test` is `npm test`). If all commands only look, it is the last one,
-and of a pipe the first (`ls | head` is `ls`). `echo`, `cd` and the like count only if there is nothing else. What runs
-another command (`sudo`, `npx`, `docker exec`, `bash -c`) is no part of it, and neither are assignments and redirections:
-the same tests, run in another way, are the same command.
+stands before it prepares it (`cd web && npm ci && npm test` is `npm test`). If all commands only look, it is the last
+one, and of a pipe the first (`ls | head` is `ls`). `echo`, `cd` and the like count only if there is nothing else. What
+runs another command (`sudo`, `npx`, `docker exec`, `bash -c`) is no part of it, and neither are assignments and
+redirections, because the same tests, run in another way, are the same command.
 """
 
 from __future__ import annotations
@@ -75,13 +75,7 @@ _PLAIN_FILE = re.compile(r"(?!tmp)[A-Za-z_-]+\.[a-z]{1,5}")
 
 
 class LineCommand(NamedTuple):
-    """A command of a line: its words without what runs it, and how much it does.
-
-    Attributes:
-        words: The program's name and its arguments.
-        key: The program and its subcommand.
-        rank: 0 if it is not worth a mention, 1 if it only looks, 2 otherwise.
-    """
+    """A command of a line without what runs it; rank 0 is not worth a mention, 1 only looks."""
 
     words: list[str]
     key: str
@@ -147,7 +141,7 @@ def _commands(line: str, depth: int = 0) -> list[list[LineCommand]]:
     pipes: list[list[LineCommand]] = [[]]
     words: list[str] = []
     is_writing, redirect = False, ""
-    for token in _TOKEN.finditer(_without_heredocs(line)):
+    for token in _TOKEN.finditer("\n".join(_without_heredocs(line.split("\n")))):
         text = token[0]
         if token.lastgroup == "redirect":
             redirect = text
@@ -302,14 +296,8 @@ def _unquoted(word: str) -> str:
     return _QUOTED.sub(plain, word)
 
 
-def _without_heredocs(line: str) -> str:
-    """Return a line in which a hash stands for each here-document."""
-    if "<<" not in line:
-        return line
-    return "\n".join(_heads_of_heredocs(line.split("\n")))
-
-
-def _heads_of_heredocs(lines: list[str]) -> Iterator[str]:
+def _without_heredocs(lines: list[str]) -> Iterator[str]:
+    """Yield lines in which a hash stands for each here-document."""
     stripped, at = [line.strip() for line in lines], 0
     while at < len(lines):
         head, at = lines[at], at + 1

@@ -1,8 +1,8 @@
-"""Errors in outputs of any tool and language: the lines that carry them, and their identity. Pure, linear in the output.
+"""Errors in outputs of any tool and language: the lines that carry them, and their identity. Pure and linear.
 
-A line counts by its structure (the last line of a traceback, `file:line: error`), else by a word of many languages. Lines
-that only report that something failed (`make: *** [all] Error 2`) count if there is no other. An error has two forms:
-its class, in which paths, numbers, times and quoted names are replaced, and an exact form with the names, because
+A line counts by its structure (the last line of a traceback, `file:line: error`), else by a word of many languages.
+A line that only reports a failure (`make: *** [all] Error 2`) counts if there is no other. An error has two forms: its
+class, in which paths, numbers, times and quoted names are replaced, and an exact form with the names, because
 `No module named 'x'` and `No module named 'y'` need different fixes.
 """
 
@@ -34,7 +34,7 @@ _SECTIONS = read_sections(Path(__file__).with_suffix(".txt"))
 
 
 def _shape(name: str) -> Callable[[str], object]:
-    """Return what tells whether a line has a shape: patterns for its beginning are tried once, the others everywhere."""
+    """Return what tells whether a line has a shape; patterns for its beginning are tried only there."""
     rows = _SECTIONS[name]
     first, others = (
         lazy_pattern("|".join(f"(?:{row})" for row in rows if row.startswith("^") == is_first) or "(?!)")
@@ -50,35 +50,9 @@ _PREFIX = lazy_pattern("|".join(_SECTIONS["prefix"]))
 ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)|[\x00-\x08\x0b-\x1a\x7f]")
 _TRACEBACK = re.compile(r"^\s*(?:\| *)?Traceback \(most recent call last\)")
 _SPACES = re.compile(r"\s+")
-_STAMP = (
-    r"\[?(?<!\d)\d{4}[-/]\d\d[-/]\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z| ?[+-]\d\d:?\d\d)?)?\]?"
-    r"|\[?(?<![\d:])\d\d:\d\d:\d\d(?:[.,]\d+)?\]?"
-    r"|(?:(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? )?(?:\d\d? )?(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\w* +\d\d?,? "
-    r"(?:\d{4} )?\d\d:\d\d:\d\d(?: \w{3,4})?(?: \d{4})?"
-)
-_QUOTE = r"(?<!\w)'[^'\n]{1,200}'(?!\w)|\"[^\"\n]{1,200}\"|`[^`'\n]{1,200}[`']|[‘“«„][^’”»“\n]{1,200}[’”»“]|[「『][^」』\n]{1,200}[」』]"
-_FOLDER = r"(?:(?:file://)?(?<![\w.:/<>-])(?:~|\.{1,2}|[A-Za-z]:)?[\\/]{1,2}|(?<![\w.:/\\<>@-])(?=[\w@.-]+/[\w@./-]+\.\w))(?:[\w@.+~%-]+[\\/]+)*"
-_MASKS: Final = (
-    (re.compile(_STAMP), "<time>"),
-    (re.compile(rf"{_FOLDER}(?P<name>[\w@.+~%-]*)"), "<path>"),
-    (re.compile(r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b"), "<id>"),
-    (re.compile(r"\b(?:0x[0-9a-fA-F]+|(?=[a-f]*\d)(?=\d*[a-fA-F])[0-9a-f]{7,})\b"), "<hex>"),
-    (
-        re.compile(
-            r"(?<=[\w>)])(?::\d+(?::\d+)?(?=[:\s),;]|$)|[(\[]\d+(?:[,:] ?\d+)?[)\]](?=:|\s|$))|\b[Ll]ine \d+(?:,? col(?:umn)? \d+)?"
-        ),
-        "",
-    ),
-    (re.compile(r"\b(?:\d{1,3}\.){3}\d{1,3}(?::\d+)?\b|\[[0-9a-fA-F]*:[0-9a-fA-F:]*\](?::\d+)?"), "<ip>"),
-    (re.compile(r"(?<![A-Za-z]-)(?<![\w.])\d{4,}\b"), "<n>"),
-    (
-        re.compile(
-            r"(?<![\w.])\d+(?:\.\d+)?\s?(?:ns|µs|us|ms|s|secs?|seconds?|m|min|minutes?)\b(?:\s?\d+(?:\.\d+)?\s?m?s\b)?"
-        ),
-        "<time>",
-    ),
-)
-_CLASS_QUOTE = re.compile(_QUOTE)
+_MASKS = [(mask, lazy_pattern(row)) for mask, row in (row.split("  ", 1) for row in _SECTIONS["masks"])]
+_QUOTED = lazy_pattern("|".join(_SECTIONS["quoted"]))
+_START = re.compile(r"^(?:<time>\W*)+|^<path>(?:/\S+)?: *(?=\S)")
 
 
 def error_lines(output: str, *, is_failed: bool = False) -> list[str]:
@@ -126,12 +100,11 @@ def is_error(line: str) -> bool:
 
 
 def normalize_error(text: str, *, exact: bool = False) -> str:
-    """Return an error without what differs between two runs: its class, or its exact form with names of files and things."""
+    """Return an error without what differs between runs: its class, or the exact form with names of things."""
     for _ in range(MAX_PASSES):
         before = text
-        text = _masked(_SPACES.sub(" ", ESCAPE.sub("", text[: 2 * MAX_LINE_CHARS])).strip(), exact)[
-            :MAX_LINE_CHARS
-        ]
+        text = _SPACES.sub(" ", ESCAPE.sub("", text[: 2 * MAX_LINE_CHARS])).strip()
+        text = _masked(text, exact)[:MAX_LINE_CHARS]
         if text == before:
             break
     return text
@@ -171,12 +144,10 @@ def _rank(line: str, best: int = 0) -> int:
 
 
 def _masked(text: str, exact: bool) -> str:
-    text = _PREFIX.sub("", text)
-    text = TEMPORARY_PATH.sub("<path>", text)
-    for pattern, mask in _MASKS:
+    text = TEMPORARY_PATH.sub("<path>", _PREFIX.sub("", text))
+    for mask, pattern in _MASKS:
         if exact and mask == "<path>":
-            text = pattern.sub(lambda path: f"<path>/{path['name']}" if path["name"] else mask, text)
+            text = pattern.sub(lambda path: f"<path>/{path['name']}" if path["name"] else "<path>", text)
         else:
-            text = pattern.sub(mask, text)
-    text = text if exact else _CLASS_QUOTE.sub("'…'", text)
-    return re.sub(r"^(?:<time>\W*)+|^<path>(?:/\S+)?: *(?=\S)", "", text).strip()
+            text = pattern.sub(mask.replace("-", ""), text)
+    return _START.sub("", text if exact else _QUOTED.sub("'…'", text)).strip()

@@ -1,8 +1,8 @@
 """Redaction of command lines, outputs and edited files: what `redact` finds, and what only their form gives away.
 
-The rows of `secrets.txt` name where commands take secrets (`--password x`, `curl -u name:x`, `NAME_TOKEN=x`), the commands
-that print them, and the files that hold them. Of the last two every value is replaced, whatever it looks like, and its
-name stays. Pure, linear in the text.
+The rows of `secrets.txt` name where commands take secrets (`--password x`, `curl -u name:x`, `NAME_TOKEN=x`), the
+commands that print them, and the files that hold them. Of the last two every value is replaced, whatever it looks like,
+and its name stays. Pure, linear in the text.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def redact_output(command_line: str, output: str) -> tuple[str, int]:
 
 
 def redact_file_text(path: str, text: str) -> tuple[str, int]:
-    """Return a text of a file, or a span of an edit, without secrets, and their number; all values if the file holds such."""
+    """Return a text of a file or an edit without secrets, and their number; all values if the file holds such."""
     mode = _file_mode(path)
     text, count = _masked(text, mode) if mode else (text, 0)
     return _redact_all(text, count)

@@ -16,7 +16,7 @@ from memd.text.work.commands import (
 )
 from tests.support.growth import check_linear
 
-NESTED = 'cd /x && FOO=1 sudo -E env A=b timeout 60 npx --yes vitest run src/a.test.ts -t "name" 2>&1 | tail -40 || true'
+NESTED = 'cd x && FOO=1 sudo -E env A=b timeout 60 npx --yes vitest run src/a.test.ts -t "name" 2>&1 | tail -40 || true'
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,8 @@ and its name stays. Pure, linear in the text.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -17,7 +19,7 @@ from memd.text.redact.secrets import REDACTION_MARK, is_literal, redact
 from memd.text.work.commands import all_commands
 from memd.text.work.errors import is_error
 
-_MAX_PASSES: Final = 4
+_MAX_PASSES: Final = 8
 _FILE = Path(__file__).with_suffix(".txt")
 _TABLE = read_sections(_FILE)
 _NO_SECRETS = frozenset(read_words(_FILE)["words"])
@@ -43,41 +45,37 @@ _PAIR = re.compile(
     |^(?P<item>[-+ \t]*["'])(?P<only>[^"'\n]*)(?=["'],?\s*$)""",
     re.VERBOSE | re.MULTILINE,
 )
-_INLINE = re.compile(r"""(["']\s{0,2}[:=]\s{0,2})(?:"(?!\[redacted:)[^"\n]+"|'(?!\[redacted:)[^'\n]+'|\d+)""")
+_INLINE = re.compile(
+    r"""(["']\s{0,2}[:=]\s{0,2})(?:"(?!\[redacted:)[^"\n]+"|'(?!\[redacted:)[^'\n]+'|\d+(?=\s*(?:[,}\]]|$)))"""
+)
 _NAMED_WORD = re.compile(r"\b(login|password|account)(\s+)(\S+)")
 _HEADER = re.compile(
     r"^(?:diff --git a/\S+ b/|\+\+\+ (?:b/)?|==> |\*\*\* (?:Add|Update) File: |--- (?:a/)?)(?P<path>\S+)(?: <==)?.*$",
     re.MULTILINE,
 )
 _WRITTEN = re.compile(r"(?:>>?|\btee(?: -a)?)\s*[\"']?(?P<path>[^\s\"';|&<>]+)")
-_ASSIGNED = re.compile(r"(?<![\w-])([A-Za-z_]\w*=)(?:\"[^\"\n]+\"|'[^'\n]+'|[^\s\"'|;&<>]+)")
+_ASSIGNED = re.compile(
+    r"(?<![\w-])([A-Za-z_]\w*=)(?![\"']?\[redacted:)(?:\"[^\"\n]+\"|'[^'\n]+'|[^\s\"'|;&<>]+)"
+)
 _PATH = re.compile(r"~?/(?:[\w.@-]{0,20}/)*[\w.@-]{0,20}")
 
 
 def redact_command(line: str) -> tuple[str, int]:
     """Return a command line without its secrets, and their number."""
-    count = 0
-    for written in _WRITTEN.finditer(line):
-        if _file_mode(written["path"]):
-            line, count = (
-                _ASSIGNED.subn(rf"\1{_MARK}", line) if "\n" not in line else _masked(line, "pairs", 1)
-            )
-            break
-    return _redact_all(line, count)
+    is_stored = any(_file_mode(written["path"]) for written in _WRITTEN.finditer(line))
+    return _redact_all(line, _masked_stored if is_stored else _unmasked)
 
 
 def redact_output(command_line: str, output: str) -> tuple[str, int]:
     """Return the output of a command without secrets, and their number; all values if the command prints such."""
     mode = _printed_mode(command_line)
-    output, count = _masked(output, mode) if mode else _masked_parts(output)
-    return _redact_all(output, count)
+    return _redact_all(output, partial(_masked, mode=mode) if mode else _masked_parts)
 
 
 def redact_file_text(path: str, text: str) -> tuple[str, int]:
     """Return a text of a file or an edit without secrets, and their number; all values if the file holds such."""
     mode = _file_mode(path)
-    text, count = _masked(text, mode) if mode else (text, 0)
-    return _redact_all(text, count)
+    return _redact_all(text, partial(_masked, mode=mode) if mode else _unmasked)
 
 
 def shows_secrets(command_line: str, output: str) -> bool:
@@ -85,14 +83,25 @@ def shows_secrets(command_line: str, output: str) -> bool:
     return "PRIVATE KEY" in output or _HEADER.search(output) is not None or bool(_printed_mode(command_line))
 
 
-def _redact_all(text: str, count: int) -> tuple[str, int]:
+def _redact_all(text: str, mask: Callable[[str], tuple[str, int]]) -> tuple[str, int]:
+    count = 0
     for _ in range(_MAX_PASSES):
+        text, masked = mask(text)
         text, found = redact(text)
         text, shaped = _redact_shapes(text)
-        count += found + shaped
-        if not shaped:
+        count += masked + found + shaped
+        if not masked + shaped:
             break
     return text, count
+
+
+def _unmasked(text: str) -> tuple[str, int]:
+    return text, 0
+
+
+def _masked_stored(line: str) -> tuple[str, int]:
+    """Return a command line that writes secrets to a file without what it writes."""
+    return _masked(line, "pairs", 1) if "\n" in line else _ASSIGNED.subn(rf"\1{_MARK}", line)
 
 
 def _redact_shapes(text: str) -> tuple[str, int]:

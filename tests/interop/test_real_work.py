@@ -31,6 +31,15 @@ RECORDING = ("claude-code", "codex", "codex-script", "gemini", "copilot")
 """Programs whose work memd reads; `codex-script` is Codex with a model that runs its commands from JavaScript."""
 
 
+LONG = (
+    "python3 -c \"import time; [print('line', number, 'of a long log') for number in range(9000)]; time.sleep(1);"
+    " raise ValueError('port 8443 is taken')\" 2>&1"
+)
+SILENT = "sh -c 'exit 3'"
+DROPS_THE_END = ("claude-code", "copilot")
+"""Programs that record only the beginning of a long output."""
+
+
 class Worked(NamedTuple):
     """A session of a program, and what the same steps do without it."""
 
@@ -129,3 +138,18 @@ def test_files_have_absolute_path_action_and_the_lines_that_changed(worked: Work
                 assert change.action == "edited"
                 assert before - after <= lines_of(change.old) <= before
                 assert after - before <= lines_of(change.new) <= after
+
+
+@pytest.mark.parametrize("name", RECORDING)
+def test_failures_without_a_recorded_error_have_none(name: str, tmp_path: Path) -> None:
+    make_project(tmp_path / "shop")
+    with working_program(name, tmp_path, [Run(LONG), Run(SILENT)]) as (program, _):
+        work_on_terminal(program, name, REQUEST)
+        (conversation,) = load_work(program)
+    assert conversation.work is not None
+    long, silent = conversation.work
+    assert isinstance(long, Command)
+    assert isinstance(silent, Command)
+    assert (long.status, long.exit_code) == ("failed", 1)
+    assert error_line(long.output) == ("" if name in DROPS_THE_END else "ValueError: port 8443 is taken")
+    assert (silent.status, silent.exit_code, silent.output) == ("failed", 3, "")

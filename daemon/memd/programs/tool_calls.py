@@ -36,7 +36,9 @@ _OPENCLAW_CALLS: Final = ("toolCall", "toolUse", "functionCall")
 _CLAUDE_MARKS: Final = (b"tool_use", b"<bash-")
 _TYPED: Final = "<bash-input>", "<bash-stdout>"
 _TYPED_TAG = re.compile(r"</?bash-(?:input|stdout|stderr)>")
-_GEMINI_FRAME = re.compile(r"</?untrusted_context>\n?|^Process Group PGID: \d+\n?|\AOutput: ", re.MULTILINE)
+_GEMINI_FRAME = re.compile(
+    r"</?untrusted_context>\n?|^Process Group PGID: \d+\n?|\AOutput: (?:\(empty\)(?=\n))?", re.MULTILINE
+)
 _GEMINI_EXIT = re.compile(r"^Exit Code: -?\d+\s*\Z", re.MULTILINE)
 _COPILOT_FRAME = re.compile(r"<shellId: \S+ completed with exit code -?\d+>\s*\Z")
 _CURSOR_SIGN = re.compile(r"^([-+]) ", re.MULTILINE)

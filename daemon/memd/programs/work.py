@@ -90,6 +90,8 @@ _ABSOLUTE = re.compile(r"/|~|[A-Za-z]:[\\/]")
 _EXIT = re.compile(
     r"^\(?(?:Process exited with code|Exit [Cc]ode:?|Command exited with code) (-?\d{1,10})\)?$", re.M
 )
+_CUT = re.compile(r"^\.\.\. \[\d+ characters truncated\] \.\.\.$|\AOutput too large to read at once.*", re.M)
+"""What Claude Code and Copilot write into a long output whose end they drop."""
 
 
 class WorkLog:
@@ -255,8 +257,12 @@ def _excerpt(command: str, output: str) -> str:
     output = ends_of(output, GAP)
     if shows_secrets(command, output):  # only other lines tell that a line is a secret
         output = redact_output(command, output)[0]
+    output, cuts = _CUT.subn("", output)
     lines = [line for line in ESCAPE.sub("", output).splitlines() if line and not line.isspace()]
-    first = max(0, (error_at(lines, is_failed=True) or 0) - 1)
+    at = error_at(lines, is_failed=not cuts)
+    if at is None:  # the last line of a cut output is no error: all with the same beginning would share it
+        return ""
+    first = max(0, at - 1)
     last = max(first + MAX_LINES, len(lines) - MAX_LINES)
     ends = [*lines[first : first + MAX_LINES], *lines[last:]]
     text = "\n".join(cut(line.rstrip(), MAX_ERROR_CHARS) or GAP for line in ends)

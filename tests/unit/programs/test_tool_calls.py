@@ -243,7 +243,7 @@ def test_gemini_s_failing_command_is_a_success_with_an_exit_code() -> None:
         (TEST, "ok", "", ""),
         ("notes.md", "created", "ok"),
         ("a.py", "edited", "failed"),
-        ("serve", "unknown", "", "(empty)\nBackground PIDs: 9"),
+        ("serve", "unknown", "", "Background PIDs: 9"),
         ("stop", "unknown", "", ""),
     ]
 

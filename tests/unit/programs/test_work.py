@@ -166,6 +166,14 @@ def test_output_never_exceeds_its_limit(text: str, times: int) -> None:
     assert len(ended("failed", text * times).output.encode("utf-8", "replace")) <= MAX_OUTPUT_BYTES
 
 
+@pytest.mark.parametrize(
+    "cut", ["{}\n\n... [20012 characters truncated] ...\n\nlog", "Output too large to read at once\n\n{}"]
+)
+def test_output_whose_end_a_program_drops_counts_only_if_it_names_an_error(cut: str) -> None:
+    assert ended("failed", cut.format("building")).output == ""
+    assert error_line(ended("failed", cut.format("a.c:1: error: x")).output) == "a.c:1: error: x"
+
+
 def test_secrets_are_redacted_from_command_lines_and_outputs() -> None:
     (command,) = steps_of(
         "Bash", {"command": f"export API_KEY={KEY} && curl -H 'Authorization: Bearer {KEY}' x"}

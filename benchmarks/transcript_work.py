@@ -44,7 +44,7 @@ ERRORS: Final = (
 )
 
 
-class Call(NamedTuple):
+class SyntheticCall(NamedTuple):
     """A call of a tool and its result.
 
     Attributes:
@@ -86,32 +86,32 @@ class Words:
         """Return the files that a session works on."""
         return self._rng.sample(self._files, FILES_PER_SESSION)
 
-    def calls(self, files: Sequence[str]) -> Iterator[Call]:
+    def calls(self, files: Sequence[str]) -> Iterator[SyntheticCall]:
         """Yield the calls of a session, without end."""
         repeated: list[str] = []
         while True:
             (kind,) = self._rng.choices([*SHARES], weights=[*SHARES.values()])
             match kind:
                 case "run" if repeated and self._rng.random() < 0.5:
-                    yield Call(kind, repeated.pop(), self._cut(OUTPUT_CHARS, OUTPUT_SKEW))
+                    yield SyntheticCall(kind, repeated.pop(), self._cut(OUTPUT_CHARS, OUTPUT_SKEW))
                 case "run":
                     yield self._command(repeated)
                 case "read":
-                    yield Call(kind, self._rng.choice(files), self._cut(FILE_CHARS))
+                    yield SyntheticCall(kind, self._rng.choice(files), self._cut(FILE_CHARS))
                 case _:
                     path, text = self._rng.choice(files), self._cut(FILE_CHARS)
                     old, new = self._cut(SPAN_CHARS), self._cut(SPAN_CHARS)
-                    yield Call(kind, path, text + old, 0, old, new)
+                    yield SyntheticCall(kind, path, text + old, 0, old, new)
 
-    def _command(self, repeated: list[str]) -> Call:
+    def _command(self, repeated: list[str]) -> SyntheticCall:
         line = self._filled(self._rng.choice(COMMANDS))
         output = self._cut(OUTPUT_CHARS, OUTPUT_SKEW)
         if self._rng.random() >= FAILING:
-            return Call(RUN, line, output)
+            return SyntheticCall(RUN, line, output)
         repeated.append(line)
         middle = len(output) // 2
         error = self._filled(self._rng.choice(ERRORS))
-        return Call(
+        return SyntheticCall(
             RUN, line, f"{output[:middle]}\n{error}\n{output[middle:]}", self._rng.choice((1, 2, 101))
         )
 

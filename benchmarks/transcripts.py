@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 from benchmarks.part import Options, Part, at_most, measured
 from benchmarks.processes import idle_percent
-from benchmarks.transcript_work import CALLS_PER_TURN, EDIT, READ, RUN, Call, Words
+from benchmarks.transcript_work import CALLS_PER_TURN, EDIT, READ, RUN, SyntheticCall, Words
 from memd_client import Client
 from tests.support.daemon import DaemonProcess
 from tests.support.state_homes import KEYWORD_ONLY, StateHome
@@ -74,7 +74,7 @@ def claude_code(session: str, words: Words) -> Iterator[Record]:
         yield record(number, "assistant", [{"type": "text", "text": words.sentence(90)}])
 
 
-def _claude_code_call(call: Call) -> tuple[str, Record, str, object]:
+def _claude_code_call(call: SyntheticCall) -> tuple[str, Record, str, object]:
     """Return a call's tool and arguments, the result for the model, and the structured one."""
     match call.kind:
         case "run":
@@ -126,7 +126,7 @@ def codex(session: str, words: Words) -> Iterator[Record]:
         yield record("event_msg", {"type": "agent_message", "message": words.sentence(90)})
 
 
-def patch_of(call: Call) -> str:
+def patch_of(call: SyntheticCall) -> str:
     """Return an edit as a patch."""
     removed = "".join(f"-{line}\n" for line in call.old.splitlines())
     added = "".join(f"+{line}\n" for line in call.new.splitlines())
@@ -177,7 +177,7 @@ def write_opencode(home: Path, total: int, words: Words) -> None:
                 return
 
 
-def opencode_part(call: Call) -> Record:
+def opencode_part(call: SyntheticCall) -> Record:
     """Return a call as a part of a message."""
     state: Record
     match call.kind:

@@ -21,9 +21,9 @@ from tests.support.real_work import (
     REPAIR,
     REQUEST,
     TEST,
-    Create,
-    Edit,
-    Run,
+    CreateFile,
+    ReplaceLines,
+    RunLine,
     WorkStep,
     make_project,
 )
@@ -52,11 +52,18 @@ MARK = re.compile(r"(?:<|&lt;)memd-memory")
 """How text of memory begins; Gemini CLI and Qwen Code escape it."""
 
 SECOND_REQUEST = "Run the checks of the shop"
-UNRELATED = Run("python3 -c 'import cormorant_gateway'")
-OTHER_FILE = Create("README.txt", "Run the checks before you commit.\n")
-EDIT = Edit(REPAIR.path, REPAIR.old, "#define QUEUE_LIMIT (60 + 4)\nint queue_limit(void);\n")
+UNRELATED = RunLine("python3 -c 'import cormorant_gateway'")
+OTHER_FILE = CreateFile("README.txt", "Run the checks before you commit.\n")
+EDIT = ReplaceLines(REPAIR.path, REPAIR.old, "#define QUEUE_LIMIT (60 + 4)\nint queue_limit(void);\n")
 
-STEPS: tuple[WorkStep, ...] = (UNRELATED, OTHER_FILE, Run(TEST), Run(TEST), EDIT, Run(TEST))
+STEPS: tuple[WorkStep, ...] = (
+    UNRELATED,
+    OTHER_FILE,
+    RunLine(TEST),
+    RunLine(TEST),
+    EDIT,
+    RunLine(TEST),
+)
 """Of the second session: the edit isn't that of the first, so that requests have the fix from memory only."""
 
 

@@ -33,7 +33,7 @@ NO_FILE = "FileNotFoundError: [Errno 2] No such file or directory: 'build/limits
 UNRELATED = "ModuleNotFoundError: No module named 'stripe'"
 
 
-class Asked:
+class WorkQuestions:
     """A daemon with the session of one program."""
 
     def __init__(self, daemon: DaemonProcess, folder: str) -> None:
@@ -48,7 +48,9 @@ class Asked:
 
 
 @pytest.fixture(scope="module", params=PROGRAMS)
-def asked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Asked]:
+def asked(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[WorkQuestions]:
     """A daemon that has indexed a session which broke a build and fixed it."""
     name, home = request.param, tmp_path_factory.mktemp("answers")
     make_project(home / "shop")
@@ -58,10 +60,10 @@ def asked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         (state.root / "memd.toml").write_text(f"[sources.{program.name}]\n")
         with DaemonProcess(state, {"HOME": str(home)}) as daemon, daemon.client() as client:
             client.index()
-            yield Asked(daemon, str(home / "shop"))
+            yield WorkQuestions(daemon, str(home / "shop"))
 
 
-def test_how_has_the_invocation_that_succeeded_with_its_folder(asked: Asked) -> None:
+def test_how_has_the_invocation_that_succeeded_with_its_folder(asked: WorkQuestions) -> None:
     for question, line in (("make", TEST), (REPORT, REPORT), ("sh", SETUP)):
         reply = asked.ask("how", question)
         first = reply["commands"][0]
@@ -69,13 +71,13 @@ def test_how_has_the_invocation_that_succeeded_with_its_folder(asked: Asked) -> 
     assert first["failed"] == 0
 
 
-def test_how_counts_the_runs_of_a_command_by_outcome(asked: Asked) -> None:
+def test_how_counts_the_runs_of_a_command_by_outcome(asked: WorkQuestions) -> None:
     (command,) = asked.ask("how", "make")["commands"]
     assert (command["succeeded"], command["failed"], command["unknown"]) == (1, 1, 0)
 
 
 @pytest.mark.parametrize("error", [UNDECLARED, "QUEUE_LIMIT undeclared", f"make: something\n{UNDECLARED}\n"])
-def test_fix_of_the_build_is_the_edit_between_failure_and_success(asked: Asked, error: str) -> None:
+def test_fix_of_the_build_is_the_edit_between_failure_and_success(asked: WorkQuestions, error: str) -> None:
     fix = asked.ask("fix", error)["fixes"][0]
     edits = [step for step in fix["steps"] if step["action"] == "edited"]
     assert (fix["command"], fix["fixed_by"], fix["is_same_command"]) == (TEST, TEST, True)
@@ -84,17 +86,17 @@ def test_fix_of_the_build_is_the_edit_between_failure_and_success(asked: Asked, 
     assert "#define QUEUE_LIMIT 64" in edits[0]["new"]
 
 
-def test_fix_of_a_missing_file_is_the_command_that_makes_it(asked: Asked) -> None:
+def test_fix_of_a_missing_file_is_the_command_that_makes_it(asked: WorkQuestions) -> None:
     fix = asked.ask("fix", NO_FILE)["fixes"][0]
     assert (fix["command"], fix["fixed_by"]) == (REPORT, REPORT)
     assert [step["text"] for step in fix["steps"] if step["action"] == "ran"] == [SETUP]
 
 
-def test_no_fix_is_offered_for_an_error_that_never_occurred(asked: Asked) -> None:
+def test_no_fix_is_offered_for_an_error_that_never_occurred(asked: WorkQuestions) -> None:
     assert asked.ask("fix", UNRELATED)["fixes"] == []
 
 
-def test_blame_has_the_request_and_the_decision_of_the_session(asked: Asked) -> None:
+def test_blame_has_the_request_and_the_decision_of_the_session(asked: WorkQuestions) -> None:
     for file in (f"{asked.folder}/queue.h", f"{asked.folder}/queue.h:1"):
         (touch,) = asked.ask("blame", file)["sessions"]
         assert "edited" in touch["actions"]
@@ -102,7 +104,7 @@ def test_blame_has_the_request_and_the_decision_of_the_session(asked: Asked) -> 
         assert any("limit of the queue in queue.h" in decision for decision in touch["decisions"])
 
 
-def test_files_of_a_topic_are_those_that_its_session_changed(asked: Asked) -> None:
+def test_files_of_a_topic_are_those_that_its_session_changed(asked: WorkQuestions) -> None:
     files = asked.ask("files", "limit of the queue")["files"]
     changed = {file["file"].rsplit("/", 1)[-1] for file in files if file["edits"]}
     assert {"queue.h", "queue.c", "LIMITS.txt"} <= changed

@@ -14,11 +14,11 @@ from tests.support.real_work import (
     FIXING,
     REQUEST,
     SEARCH,
-    Create,
-    Edit,
+    CreateFile,
     Outcome,
-    Read,
-    Run,
+    ReadFile,
+    ReplaceLines,
+    RunLine,
     WorkStep,
     last_commit,
     make_project,
@@ -70,7 +70,7 @@ def worked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 def is_read_by_command(worked: Worked, step: WorkStep) -> bool:
     """Return whether a program has no tool for a step, and its model runs `cat` instead."""
-    return isinstance(step, Read) and worked.name.startswith("codex")
+    return isinstance(step, ReadFile) and worked.name.startswith("codex")
 
 
 def test_session_did_all_steps_and_has_only_words_of_user_and_model_as_messages(worked: Worked) -> None:
@@ -85,7 +85,7 @@ def test_work_has_each_step_once_in_order_with_its_time(worked: Worked) -> None:
     lines = [step.line if isinstance(step, Command) else Path(step.path).name for step in worked.steps]
     expected = []
     for step, _ in worked.truth:
-        if isinstance(step, Run):
+        if isinstance(step, RunLine):
             expected.append(step.line)
         else:
             expected.append(f"cat {step.path}" if is_read_by_command(worked, step) else step.path)
@@ -99,7 +99,7 @@ def test_work_has_each_step_once_in_order_with_its_time(worked: Worked) -> None:
 def test_commands_have_folder_status_and_error_as_they_were(worked: Worked) -> None:
     steps = {number: step for number, step in enumerate(worked.steps) if isinstance(step, Command)}
     for number, (step, outcome) in enumerate(worked.truth):
-        if not isinstance(step, Run):
+        if not isinstance(step, RunLine):
             continue
         assert outcome is not None
         command = steps[number]
@@ -123,17 +123,17 @@ def lines_of(text: str) -> set[str]:
 
 def test_files_have_absolute_path_action_and_the_lines_that_changed(worked: Worked) -> None:
     for step, change in zip(FIXING, worked.steps, strict=True):
-        if isinstance(step, Run) or is_read_by_command(worked, step):
+        if isinstance(step, RunLine) or is_read_by_command(worked, step):
             continue
         assert isinstance(change, FileChange)
         assert change.path == str(worked.folder / step.path)
         assert change.status == "ok"
         match step:
-            case Read():
+            case ReadFile():
                 assert (change.action, change.old, change.new) == ("read", "", "")
-            case Create(_, text):
+            case CreateFile(_, text):
                 assert (change.action, change.old, change.new.strip()) == ("created", "", text.strip())
-            case Edit(_, old, new):
+            case ReplaceLines(_, old, new):
                 before, after = lines_of(old), lines_of(new)
                 assert change.action == "edited"
                 assert before - after <= lines_of(change.old) <= before
@@ -143,7 +143,7 @@ def test_files_have_absolute_path_action_and_the_lines_that_changed(worked: Work
 @pytest.mark.parametrize("name", RECORDING)
 def test_failures_without_a_recorded_error_have_none(name: str, tmp_path: Path) -> None:
     make_project(tmp_path / "shop")
-    with working_program(name, tmp_path, [Run(LONG), Run(SILENT)]) as (program, _):
+    with working_program(name, tmp_path, [RunLine(LONG), RunLine(SILENT)]) as (program, _):
         work_on_terminal(program, name, REQUEST)
         (conversation,) = load_work(program)
     assert conversation.work is not None

@@ -30,19 +30,19 @@ TITLE_OPENING: Final = "\n\nUser prompt:\n"
 RUN_S: Final = 60.0
 
 
-class Run(NamedTuple):
+class RunLine(NamedTuple):
     """A command of the shell in the project's folder."""
 
     line: str
 
 
-class Read(NamedTuple):
+class ReadFile(NamedTuple):
     """A file that is read with the program's own tool."""
 
     path: str
 
 
-class Edit(NamedTuple):
+class ReplaceLines(NamedTuple):
     """Whole lines of a file that are replaced."""
 
     path: str
@@ -50,14 +50,14 @@ class Edit(NamedTuple):
     new: str
 
 
-class Create(NamedTuple):
+class CreateFile(NamedTuple):
     """A new file."""
 
     path: str
     text: str
 
 
-WorkStep: TypeAlias = Run | Read | Edit | Create
+WorkStep: TypeAlias = RunLine | ReadFile | ReplaceLines | CreateFile
 
 
 class Outcome(NamedTuple):
@@ -91,25 +91,25 @@ REPORT: Final = "python3 report.py"
 SETUP: Final = "sh setup.sh"
 COMMIT: Final = 'git add -A && git commit -q -m "Name the limit of the queue"'
 SEARCH: Final = "grep -n QUEUE_SIZE queue.h"
-BREAKING: Final = Edit("queue.c", "    return 64;\n", "    return QUEUE_LIMIT;\n")
-REPAIR: Final = Edit(
+BREAKING: Final = ReplaceLines("queue.c", "    return 64;\n", "    return QUEUE_LIMIT;\n")
+REPAIR: Final = ReplaceLines(
     "queue.h", "int queue_limit(void);\n", "#define QUEUE_LIMIT 64\nint queue_limit(void);\n"
 )
-NOTE: Final = Create("LIMITS.txt", "The queue takes 64 mails.\n")
+NOTE: Final = CreateFile("LIMITS.txt", "The queue takes 64 mails.\n")
 
 FIXING: Final[tuple[WorkStep, ...]] = (
-    Read("queue.c"),
+    ReadFile("queue.c"),
     BREAKING,
-    Run(TEST),
-    Run(SEARCH),
-    Read("queue.h"),
+    RunLine(TEST),
+    RunLine(SEARCH),
+    ReadFile("queue.h"),
     REPAIR,
-    Run(TEST),
-    Run(REPORT),
-    Run(SETUP),
-    Run(REPORT),
+    RunLine(TEST),
+    RunLine(REPORT),
+    RunLine(SETUP),
+    RunLine(REPORT),
     NOTE,
-    Run(COMMIT),
+    RunLine(COMMIT),
 )
 
 
@@ -142,7 +142,7 @@ def outcomes(steps: Iterable[WorkStep], folder: Path) -> Iterator[tuple[WorkStep
     """Do steps in a project without a program; yield each with what came of a command."""
     for step in steps:
         match step:
-            case Run(line):
+            case RunLine(line):
                 done = subprocess.run(
                     ["bash", "-c", line],
                     cwd=folder,
@@ -155,15 +155,15 @@ def outcomes(steps: Iterable[WorkStep], folder: Path) -> Iterator[tuple[WorkStep
                     check=False,
                 )
                 yield step, Outcome(done.returncode, done.stdout)
-            case Edit(path, old, new):
+            case ReplaceLines(path, old, new):
                 before = (folder / path).read_text()
                 assert before.count(old) == 1
                 (folder / path).write_text(before.replace(old, new))
                 yield step, None
-            case Create(path, text):
+            case CreateFile(path, text):
                 (folder / path).write_text(text)
                 yield step, None
-            case Read():
+            case ReadFile():
                 yield step, None
 
 
@@ -172,19 +172,19 @@ ToToolCall: TypeAlias = Callable[[WorkStep, Path], ToolCall]
 
 def _claude_code(step: WorkStep, folder: Path) -> ToolCall:
     match step:
-        case Run(line):
+        case RunLine(line):
             return ToolCall("Bash", {"command": line, "description": "Run a command"})
-        case Read(path):
+        case ReadFile(path):
             return ToolCall("Read", {"file_path": str(folder / path)})
-        case Edit(path, old, new):
+        case ReplaceLines(path, old, new):
             return ToolCall("Edit", {"file_path": str(folder / path), "old_string": old, "new_string": new})
-        case Create(path, text):
+        case CreateFile(path, text):
             return ToolCall("Write", {"file_path": str(folder / path), "content": text})
 
 
-def _patch(step: Edit | Create) -> str:
+def _patch(step: ReplaceLines | CreateFile) -> str:
     """Return a patch as Codex's models write it."""
-    if isinstance(step, Create):
+    if isinstance(step, CreateFile):
         added = "".join(f"+{line}\n" for line in step.text.splitlines())
         return f"*** Begin Patch\n*** Add File: {step.path}\n{added}*** End Patch\n"
     removed = "".join(f"-{line}\n" for line in step.old.splitlines())
@@ -195,38 +195,38 @@ def _patch(step: Edit | Create) -> str:
 def _codex(step: WorkStep, folder: Path) -> ToolCall:
     """Return a call of the shell, which also takes patches."""
     match step:
-        case Run(line):
+        case RunLine(line):
             return ToolCall("exec_command", {"cmd": line})
-        case Read(path):
+        case ReadFile(path):
             return ToolCall("exec_command", {"cmd": f"cat {path}"})
-        case Edit() | Create():
+        case ReplaceLines() | CreateFile():
             return ToolCall("exec_command", {"cmd": f"apply_patch <<'EOF'\n{_patch(step)}EOF"})
 
 
 def _codex_script(step: WorkStep, folder: Path) -> ToolCall:
     """Return a script, whose commands and patches are calls inside it, as current models do it."""
     match step:
-        case Run(line):
+        case RunLine(line):
             program = (
                 f"const result = await tools.exec_command({json.dumps({'cmd': line})}); text(result.output);"
             )
-        case Read(path):
+        case ReadFile(path):
             program = f"const result = await tools.exec_command({{cmd: 'cat {path}'}}); text(result.output);"
-        case Edit() | Create():
+        case ReplaceLines() | CreateFile():
             program = f"text(await tools.apply_patch({json.dumps(_patch(step))}));"
     return ToolCall("exec", {"input": program})
 
 
 def _gemini(step: WorkStep, folder: Path) -> ToolCall:
     match step:
-        case Run(line):
+        case RunLine(line):
             return ToolCall("run_shell_command", {"command": line, "description": "Run a command"})
-        case Read(path):
+        case ReadFile(path):
             return ToolCall("read_file", {"file_path": str(folder / path)})
-        case Edit(path, old, new):
+        case ReplaceLines(path, old, new):
             edit = {"file_path": str(folder / path), "old_string": old, "new_string": new}
             return ToolCall("replace", {**edit, "instruction": "Name the limit."})
-        case Create(path, text):
+        case CreateFile(path, text):
             return ToolCall("write_file", {"file_path": str(folder / path), "content": text})
 
 
@@ -240,13 +240,13 @@ def _qwen(step: WorkStep, folder: Path) -> ToolCall:
 
 def _copilot(step: WorkStep, folder: Path) -> ToolCall:
     match step:
-        case Run(line):
+        case RunLine(line):
             return ToolCall("bash", {"command": line, "description": "Run a command"})
-        case Read(path):
+        case ReadFile(path):
             return ToolCall("view", {"path": str(folder / path)})
-        case Edit(path, old, new):
+        case ReplaceLines(path, old, new):
             return ToolCall("edit", {"path": str(folder / path), "old_str": old, "new_str": new})
-        case Create(path, text):
+        case CreateFile(path, text):
             return ToolCall("create", {"path": str(folder / path), "file_text": text})
 
 

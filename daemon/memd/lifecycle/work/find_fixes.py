@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from difflib import SequenceMatcher
 from functools import partial
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -23,7 +24,7 @@ from memd.sources.projects import find_project, is_in_project
 from memd.system.clock import wall_clock_ms
 from memd.system.sqlite import Database
 from memd.text.query.keywords import plan_match
-from memd.text.work.errors import error_key, error_lines, normalize_error
+from memd.text.work.errors import error_key, error_lines, is_error_message, normalize_error
 from memd_client.errors import QueryEmptyError
 from memd_client.work import Fix, FixParams, FixReply
 
@@ -46,6 +47,9 @@ MAX_LATER_STEPS: Final = 200
 
 MIN_RELEVANCE: Final = 0.55
 """Relevance from which a failure is the same error: the share of the weights of its words."""
+
+MIN_SHARED: Final = 0.5
+"""Share of a message's characters that is in another message about the same."""
 
 OTHER_NAME: Final = 0.6
 """Factor of the relevance of the same error about another name: `No module named 'x'` needs another fix than `y`."""
@@ -115,6 +119,13 @@ def _with_names(line: str) -> str:
     return _PATH_END.sub("<path>", normalize_error(line, exact=True)).casefold()
 
 
+def _resembles(error: str, other: str) -> bool:
+    """Return whether most of the shorter one of two messages is in the longer one, in order."""
+    one, two = _with_names(error), _with_names(other)
+    blocks = SequenceMatcher(None, one, two, autojunk=False).get_matching_blocks()
+    return sum(block.size for block in blocks if block.size > 3) >= MIN_SHARED * min(len(one), len(two))
+
+
 async def _search(opened: OpenAgent, agent: Agent, error: str) -> tuple[list[Found], int, int]:
     """Return repairs of failures like an error, the number of all failures, and that of alike ones without a repair."""
     await catch_up(opened)
@@ -161,6 +172,7 @@ def _alike(
     lines = error_lines(error)[:MAX_ERROR_LINES]
     keys = {error_key(text) for text in (error, *lines)} - {""}
     names = {_with_names(line) for line in lines}
+    messages = [line for line in lines if is_error_message(line)]
     query = "\n".join(_MASK.sub(" ", normalize_error(line, exact=True)) for line in lines) or error
     matches = [row for row, _ in find_work(db, plan_match(query).any or "", MAX_MATCHES, _SCOPE)]
     for error in {*keys, *closeness}:
@@ -172,10 +184,13 @@ def _alike(
         near = closeness.get(row.error, 0.0)
         relevance = max(shares[key] + CLOSENESS_WEIGHT * near, MIN_RELEVANCE if near >= SURE_CLOSENESS else 0)
         if row.error in keys or relevance >= MIN_RELEVANCE / 2:
-            if any(_with_names(line) in names for line in error_lines(row.detail, is_failed=True)):
+            others = error_lines(row.detail, is_failed=True)
+            if any(_with_names(line) in names for line in others):
                 relevance = 1 + relevance / 2
             elif row.error in keys:
                 relevance *= OTHER_NAME
+            elif relevance >= MIN_RELEVANCE and messages:
+                relevance *= any(_resembles(one, two) for one in messages for two in others)
         if relevance >= MIN_RELEVANCE:
             alike.append((row, relevance))
     return sorted(alike, key=lambda item: (-item[1], -item[0].id))[:MAX_FAILURES]

@@ -28,31 +28,17 @@ from memd.text.work.errors import error_key, error_lines, is_error_message, norm
 from memd_client.errors import QueryEmptyError
 from memd_client.work import Fix, FixParams, FixReply
 
-MAX_FAILURES: Final = 40
-"""Failures most like an error whose sessions are read."""
+MAX_FAILURES, MAX_MATCHES, MAX_ERROR_LINES, MAX_LATER_STEPS = 40, 200, 4, 200
+"""Failures most like an error whose sessions are read, failures and lines of an output that are compared, and the
+steps after a failure among which its success is looked for."""
 
-EMBEDDING_TIMEOUT_S: Final = 2.0
-CLOSENESS_WEIGHT: Final = 0.3
-"""Weight of the closeness of a failure in vector space, added to the share of its words."""
+EMBEDDING_TIMEOUT_S, CLOSENESS_WEIGHT, SURE_CLOSENESS = 2.0, 0.3, 0.95
+"""The longest wait for vectors, the weight of the closeness of a failure in vector space, added to the share of its
+words, and the closeness from which no word has to match, because an error may be described in another language."""
 
-SURE_CLOSENESS: Final = 0.95
-"""Closeness from which no word has to match, because the error may be described in another language."""
-
-MAX_MATCHES: Final = 200
-MAX_ERROR_LINES: Final = 4
-"""Lines of an output that are compared."""
-
-MAX_LATER_STEPS: Final = 200
-"""Steps after a failure among which its success is looked for."""
-
-MIN_RELEVANCE: Final = 0.55
-"""Relevance from which a failure is the same error: the share of the weights of its words."""
-
-MIN_SHARED: Final = 0.5
-"""Share of a message's characters that is in another message about the same."""
-
-OTHER_NAME: Final = 0.6
-"""Factor of the relevance of the same error about another name: `No module named 'x'` needs another fix than `y`."""
+MIN_RELEVANCE, MIN_SHARED, OTHER_NAME = 0.55, 0.5, 0.6
+"""Relevance from which a failure is the same error, the share of a message that must be in another one about the same,
+and the factor of the same error about another name: `No module named 'x'` needs another fix than `y`."""
 
 _MASK = re.compile(r"<\w+>\S*")
 _PATH_END = re.compile(r"<path>/[^\s'\"`,;:)\]}]*")

@@ -25,35 +25,21 @@ from memd_client.errors import QueryEmptyError
 from memd_client.messages import Hit, HowParams, HowReply, SearchParams
 from memd_client.work import KnownCommand
 
-MAX_RUNS: Final = 2_000
-"""Newest runs of a command that are compared."""
-
-MAX_DESCRIBED: Final = 200
-"""Runs whose words are compared with a description."""
+MAX_RUNS, MAX_DESCRIBED = 2_000, 200
+"""Newest runs of a named command, and runs that match a description, that are compared."""
 
 MIN_RELEVANCE, MIN_RELEVANCE_ELSEWHERE, ENOUGH_RELEVANCE = 0.2, 0.6, 0.45
-"""Share of the weights of a description's words from which a command is an answer, in the project and in others, and
-from which runs of a named command need no further evidence."""
+"""Relevance from which a command is an answer, in the project and in others, and from which runs of a named command
+need no further evidence. It is the share of the weights of a description's words in a command line, with these
+changes."""
 
-WORD_COST: Final = 0.015
-"""Taken off for each word of a command: of two that match, the shorter one has less that wasn't asked for."""
+SUBJECT_WEIGHT, LOOKING, WORD_COST = 0.4, 0.7, 0.015
+"""Added if the program or subcommand is named (`build` in a path may be anything), the factor of a command that only
+looks, and what is taken off for each word, because a shorter command has less that wasn't asked for."""
 
-MAX_HITS: Final = 8
-MAX_AFTER_HIT: Final = 6
-"""Conversations that match a description, and the commands after their lines that are compared."""
-
-FADING: Final = 0.7
-"""Factor of the relevance of each further command after a hit."""
-
-HIT_WEIGHT: Final = 0.5
-"""Weight of the score of a conversation for the first command after it."""
-
-SUBJECT_WEIGHT: Final = 0.4
-"""Added to the relevance of a command whose program or subcommand is named, because `build` in `cargo build` is what is
-asked for, and in a path it may be anything."""
-
-LOOKING: Final = 0.7
-"""Factor of the relevance of a command that only looks."""
+MAX_HITS, MAX_AFTER_HIT, HIT_WEIGHT, FADING = 8, 6, 0.5, 0.7
+"""Conversations that match a description, the commands after their lines that are compared, the weight of the score
+of a conversation for the first of them, and its factor for each further one."""
 
 HALF_LIFE_MS: Final = 30 * 86_400_000
 """Age at which a session counts half."""

@@ -13,6 +13,7 @@ import time
 from .hook_exchange import ask_daemon
 from .socket_location import socket_location
 from .state_folder import STATE_VARIABLE, find_state_dir, names_state_dir
+from .tool_events import ACTION_EVENTS, ACTION_NAMES, action_params, text_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,19 +39,19 @@ MAX_PROMPT_CHARS = 100_000
 
 MAX_PATH_CHARS = 4_096
 
-CLAUDE_EVENTS = {"session_start": "SessionStart", "prompt": "UserPromptSubmit"}
+CLAUDE_EVENTS = {"session_start": "SessionStart", "prompt": "UserPromptSubmit", **ACTION_NAMES}
 
 OUTPUT_EVENTS: dict[str, dict[str, str]] = {
     "claude-code": CLAUDE_EVENTS,
     "codex": CLAUDE_EVENTS,
     "qwen": CLAUDE_EVENTS,
-    "gemini": {"session_start": "SessionStart", "prompt": "BeforeAgent"},
-    "cursor": {"session_start": "sessionStart", "prompt": "beforeSubmitPrompt"},
-    "copilot": {},
+    "gemini": {"session_start": "SessionStart", "prompt": "BeforeAgent", "after_tool": "AfterTool"},
+    "cursor": {"session_start": "sessionStart", "prompt": "beforeSubmitPrompt", **ACTION_NAMES},
+    "copilot": ACTION_NAMES,
 }
 """The program's name of each event after which it takes text; at all others a hook prints nothing."""
 
-EVENTS = ("session_start", "prompt", "compaction", "session_end")
+EVENTS = ("session_start", "prompt", "compaction", "session_end", *ACTION_EVENTS)
 
 REASON_KEYS = ("source", "trigger", "reason")
 
@@ -185,30 +186,25 @@ def request_params(program: str, event: str, given: Mapping[str, Any]) -> dict[s
     """
     if program != "cursor" and "cursor_version" in given:
         return None
-    session = _text(given, "session_id", "sessionId", "conversation_id")
-    prompt = _text(given, "prompt") if event == "prompt" else ""
+    session = text_in(given, "session_id", "sessionId", "conversation_id")
+    prompt = text_in(given, "prompt") if event == "prompt" else ""
     if not session.strip() or (event == "prompt" and not prompt.strip()):
         return None
     roots = given.get("workspace_roots")
     root = roots[0] if isinstance(roots, list) and roots and isinstance(roots[0], str) else ""
+    action = action_params(program, event, given) if event in ACTION_EVENTS else {}
+    if action is None:
+        return None
     return {
         "program": program,
         "event": event,
         "session_id": session,
-        "cwd": _path(_text(given, "cwd") or root),
+        "cwd": _path(text_in(given, "cwd") or root),
         "prompt": prompt[:MAX_PROMPT_CHARS],
-        "reason": _text(given, *REASON_KEYS)[:64],
-        "transcript_path": _path(_text(given, "transcript_path", "transcriptPath")),
+        "reason": text_in(given, *REASON_KEYS)[:64],
+        "transcript_path": _path(text_in(given, "transcript_path", "transcriptPath")),
+        **action,
     }
-
-
-def _text(given: Mapping[str, Any], *names: str) -> str:
-    """Return the first text that is given under one of the names, or an empty one."""
-    for name in names:
-        value = given.get(name)
-        if isinstance(value, str) and value:
-            return value
-    return ""
 
 
 def _path(text: str) -> str:
@@ -221,7 +217,9 @@ def output(program: str, event: str, text: Any) -> bytes:
     name = OUTPUT_EVENTS[program].get(event)
     if name is None or not isinstance(text, str) or not text.strip():
         return b""
-    if program == "cursor":
+    if program == "copilot":
+        printed = f'{{"additionalContext": {_quoted(text)}}}'
+    elif program == "cursor":
         printed = f'{{"additional_context": {_quoted(text)}}}'
     else:
         inner = f'{{"hookEventName": "{name}", "additionalContext": {_quoted(text)}}}'

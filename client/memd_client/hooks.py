@@ -9,10 +9,24 @@ from typing import Annotated
 
 from msgspec import Meta, field
 
-from memd_client.limits import AgentId, FilledKey, Key, PageSize, Path, Prompt, one_of
+from memd_client.limits import AgentId, FilledKey, Key, PageSize, Path, Prompt, Word, one_of
 from memd_client.schema import Record
 
-EVENTS = ("session_start", "prompt", "compaction", "session_end")
+MAX_COMMAND_CHARS, MAX_OUTPUT_CHARS = 4_000, 64_000
+"""Of a command line, and of the output of a command that failed."""
+
+CommandLine = Annotated[str, Meta(max_length=MAX_COMMAND_CHARS)]
+CommandOutput = Annotated[str, Meta(max_length=MAX_OUTPUT_CHARS)]
+
+EVENTS = (
+    "session_start",
+    "prompt",
+    "compaction",
+    "session_end",
+    "before_tool",
+    "after_tool",
+    "after_failure",
+)
 """Events of a session that a hook reports."""
 
 DECISIONS = (
@@ -36,13 +50,19 @@ class HookParams(Record, frozen=True):
 
     Attributes:
         program: The program of `memctl hooks install`: `claude-code`, `codex`, `gemini`, `qwen`, `cursor`, `copilot`.
-        event: `session_start`, `prompt`, `compaction` or `session_end`.
+        event: `session_start`, `prompt`, `compaction`, `session_end`; `before_tool` (before a command or an edit),
+            `after_tool` or `after_failure` (after a command that failed).
         session_id: The program's id of the session; not blank.
         cwd: Folder of the session.
         prompt: The user's prompt; only with the event `prompt`.
         reason: Why the session started or ended, what started the compaction, or who wrote the prompt, in the program's
             words.
         transcript_path: The session's transcript, or empty.
+        tool: The program's name of the tool; this and the next three only with `before_tool`, `after_tool` and
+            `after_failure`.
+        command: The command line, or the patch.
+        file: The file that is edited; empty for commands and patches.
+        error: The output of the command that failed.
         agent: The agent's id; None: the default agent.
 
     Returns:
@@ -64,6 +84,10 @@ class HookParams(Record, frozen=True):
     prompt: Prompt = ""
     reason: Key = ""
     transcript_path: Path = ""
+    tool: Word = ""
+    command: CommandLine = ""
+    file: Path = ""
+    error: CommandOutput = ""
     agent: AgentId | None = None
 
 
@@ -94,8 +118,9 @@ class HookLogParams(Record, frozen=True):
 
     Returns:
         `entries`, newest first, each with `time_ms`, `program`, `session_id`, `event`, `decision`, `chars` (of the
-        added text), the `places` of its hits, the start of the `prompt`, and, if nothing was added, the place of
-        the best `candidate` and what it `lacks`.
+        added text), the `places` of its hits, the start of the `prompt`, the command or the file, and, if nothing was
+        added, the place of the best `candidate` and what it `lacks`. A command or an edit on which memory has nothing
+        has no entry.
 
     Raises:
         BadParamsError: A parameter is wrong, or no session or several begin with `session_id`.
@@ -120,7 +145,8 @@ class HookLogEntry(Record, frozen=True):
         decision: As in `hook`.
         chars: Characters of the text.
         places: Places of its hits.
-        prompt: The first words of the prompt on one line, at most 60 characters, without secrets.
+        prompt: The first words of the prompt, the command or the file on one line, at most 60 characters, without
+            secrets.
         candidate: If nothing was added, the place of the best candidate, or empty.
         lacks: What the candidate lacks, or why there is no answer, in English, for people; the wording may change.
     """

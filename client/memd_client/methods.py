@@ -805,6 +805,10 @@ class Methods:
         prompt: str = "",
         reason: str = "",
         transcript_path: str = "",
+        tool: str = "",
+        command: str = "",
+        file: str = "",
+        error: str = "",
         agent: str | None = None,
     ) -> HookReply:
         """Report an event of another program's session, and return text for its model.
@@ -812,13 +816,19 @@ class Methods:
         Args:
             program: The program of `memctl hooks install`: `claude-code`, `codex`, `gemini`, `qwen`, `cursor`,
                 `copilot`.
-            event: `session_start`, `prompt`, `compaction` or `session_end`.
+            event: `session_start`, `prompt`, `compaction`, `session_end`; `before_tool` (before a command or an edit),
+                `after_tool` or `after_failure` (after a command that failed).
             session_id: The program's id of the session; not blank.
             cwd: Folder of the session.
             prompt: The user's prompt; only with the event `prompt`.
             reason: Why the session started or ended, what started the compaction, or who wrote the prompt, in the
                 program's words.
             transcript_path: The session's transcript, or empty.
+            tool: The program's name of the tool; this and the next three only with `before_tool`, `after_tool` and
+                `after_failure`.
+            command: The command line, or the patch.
+            file: The file that is edited; empty for commands and patches.
+            error: The output of the command that failed.
             agent: The agent's id; None: the client's own agent, else the default agent.
 
         Returns:
@@ -841,6 +851,10 @@ class Methods:
                 prompt=prompt,
                 reason=reason,
                 transcript_path=transcript_path,
+                tool=tool,
+                command=command,
+                file=file,
+                error=error,
                 agent=agent,
             )
         )
@@ -854,8 +868,9 @@ class Methods:
 
         Returns:
             `entries`, newest first, each with `time_ms`, `program`, `session_id`, `event`, `decision`, `chars` (of the
-            added text), the `places` of its hits, the start of the `prompt`, and, if nothing was added, the place of
-            the best `candidate` and what it `lacks`.
+            added text), the `places` of its hits, the start of the `prompt`, the command or the file, and, if nothing
+            was added, the place of the best `candidate` and what it `lacks`. A command or an edit on which memory has
+            nothing has no entry.
 
         Raises:
             BadParamsError: A parameter is wrong, or no session or several begin with `session_id`.

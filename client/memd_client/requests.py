@@ -445,6 +445,10 @@ def hook(
     prompt: str = "",
     reason: str = "",
     transcript_path: str = "",
+    tool: str = "",
+    command: str = "",
+    file: str = "",
+    error: str = "",
     agent: str | None = None,
 ) -> PreparedRequest[HookReply]:
     """Return the request of `Client.hook`."""
@@ -456,6 +460,10 @@ def hook(
         prompt=prompt,
         reason=reason,
         transcript_path=transcript_path,
+        tool=tool,
+        command=command,
+        file=file,
+        error=error,
         agent=agent,
     )
     return prepare("hook", params, HookReply)

@@ -56,7 +56,8 @@ class RecallDay(Record, frozen=True):
     Attributes:
         day: YYYY-MM-DD.
         program: The program, as it names itself.
-        way: `search`, `tool` (a model's tool call), `mcp`, `prompt` (added to a prompt) or `start` (start-up context).
+        way: `search`, `tool` (a model's tool call), `mcp`, `prompt` (added to a prompt), `start` (start-up context) or
+            `action` (added at a command or an edit).
         recalls: Number of recalls.
         strong: Of these, recalls with a strong hit or an added text.
         judged: Of these, recalls whose conversation memd has read.

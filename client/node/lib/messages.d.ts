@@ -1503,7 +1503,8 @@ export interface CompactionDoneReply {
 export interface HookParams {
   /** The program of `memctl hooks install`: `claude-code`, `codex`, `gemini`, `qwen`, `cursor`, `copilot`. */
   program: string;
-  /** `session_start`, `prompt`, `compaction` or `session_end`. */
+  /** `session_start`, `prompt`, `compaction`, `session_end`; `before_tool` (before a command or an edit), `after_tool`
+   * or `after_failure` (after a command that failed). */
   event: string;
   /** The program's id of the session; not blank. */
   session_id: string;
@@ -1515,6 +1516,15 @@ export interface HookParams {
   reason?: string;
   /** The session's transcript, or empty. */
   transcript_path?: string;
+  /** The program's name of the tool; this and the next three only with `before_tool`, `after_tool` and `after_failure`.
+   * */
+  tool?: string;
+  /** The command line, or the patch. */
+  command?: string;
+  /** The file that is edited; empty for commands and patches. */
+  file?: string;
+  /** The output of the command that failed. */
+  error?: string;
   /** The agent's id; null: the default agent. */
   agent?: string | null;
 }
@@ -1566,7 +1576,7 @@ export interface HookLogEntry {
   chars: number;
   /** Places of its hits. */
   places: string[];
-  /** The first words of the prompt on one line, at most 60 characters, without secrets. */
+  /** The first words of the prompt, the command or the file on one line, at most 60 characters, without secrets. */
   prompt: string;
   /** If nothing was added, the place of the best candidate, or empty. */
   candidate: string;
@@ -1604,7 +1614,8 @@ export interface RecallDay {
   day: string;
   /** The program, as it names itself. */
   program: string;
-  /** `search`, `tool` (a model's tool call), `mcp`, `prompt` (added to a prompt) or `start` (start-up context). */
+  /** `search`, `tool` (a model's tool call), `mcp`, `prompt` (added to a prompt), `start` (start-up context) or
+   * `action` (added at a command or an edit). */
   way: string;
   /** Number of recalls. */
   recalls: number;

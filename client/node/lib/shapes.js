@@ -480,7 +480,7 @@ export const PARAMS = {
   flush_check: ["session_key", "agent", "total_tokens", "context_window", "next_input_tokens", "transcript_bytes", "compaction_count", "session_id", "kind", "cli_provider", "workspace_access"],
   flush_done: ["session_key", "agent", "compaction_count", "session_id"],
   compaction_done: ["session_key", "agent", "compaction_count", "session_id"],
-  hook: ["program", "event", "session_id", "cwd", "prompt", "reason", "transcript_path", "agent"],
+  hook: ["program", "event", "session_id", "cwd", "prompt", "reason", "transcript_path", "tool", "command", "file", "error", "agent"],
   hook_log: ["limit", "session_id"],
   usage: ["action", "since", "agent", "limit"],
   append_note: ["text", "agent", "date", "key"],

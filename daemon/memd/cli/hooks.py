@@ -33,9 +33,9 @@ _dry_run = click.option("--dry-run", is_flag=True, help="Show the change without
 def command() -> None:
     """Let other agents' programs use memory by hooks.
 
-    A hook reports the start of a session, a prompt, a compaction and the end of a session to the daemon. At a start or
-    a prompt the daemon may return memory that the program adds to its model's context; at the others the session is
-    indexed. Without a daemon a hook does nothing.
+    A hook reports the start of a session, a prompt, a command, an edit, a compaction and the end of a session to the
+    daemon. At a compaction and the end, the session is indexed. At the others the daemon may return memory that the
+    program adds to its model's context. Without a daemon a hook does nothing.
     """
 
 
@@ -124,7 +124,7 @@ def _installed_lines(found: ProgramConnection) -> list[Line]:
 
 @command.command(
     "log",
-    short_help="Show what the hooks added to prompts, and why not.",
+    short_help="Show what the hooks added, and why not.",
     epilog=examples("memctl hooks log", "memctl hooks log --limit 5 --session 5f2c81"),
 )
 @click.option(

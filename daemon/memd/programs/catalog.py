@@ -138,6 +138,7 @@ class Hooks(Struct, frozen=True, forbid_unknown_fields=True):
     Attributes:
         file: The user's file with hooks.
         events: The program's name of each event.
+        matchers: For events around calls of tools, by the program's names: a pattern of the tools' names.
         handler: The keys of a hook besides its command.
         next_step: What to do after installing.
         is_grouped: Hooks are in groups, each with a list `hooks`; otherwise directly below their event.
@@ -151,19 +152,24 @@ class Hooks(Struct, frozen=True, forbid_unknown_fields=True):
     events: Mapping[str, str]
     handler: Mapping[str, Any]
     next_step: str
+    matchers: Mapping[str, str] = field(default_factory=dict)
     is_grouped: bool = True
     command_key: str = "command"
     top: Mapping[str, Any] = field(default_factory=dict)
     is_own_file: bool = False
     manifest: str = ""
 
-    def hook(self, command: str) -> dict[str, Any]:
-        """Return the hook that runs a command."""
-        return {**self.handler, self.command_key: command}
+    def hook(self, name: str, command: str) -> dict[str, Any]:
+        """Return the hook that runs a command at an event of the program."""
+        matcher = {} if self.is_grouped else self._matcher(name)
+        return {**matcher, **self.handler, self.command_key: command}
 
-    def item(self, hook: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a hook as an item of its event's list."""
-        return {"hooks": [dict(hook)]} if self.is_grouped else dict(hook)
+    def item(self, name: str, hook: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a hook as an item of the list of its event."""
+        return {**self._matcher(name), "hooks": [dict(hook)]} if self.is_grouped else dict(hook)
+
+    def _matcher(self, name: str) -> dict[str, str]:
+        return {"matcher": self.matchers[name]} if name in self.matchers else {}
 
 
 class Mcp(Struct, frozen=True, forbid_unknown_fields=True):

@@ -231,7 +231,7 @@ def test_gemini_gets_an_extension(home: Path) -> None:
     manifest = json.loads((folder / "gemini-extension.json").read_text())
     hooks = json.loads((folder / "hooks" / "hooks.json").read_text())["hooks"]
     assert manifest["name"] == "memd"
-    assert list(hooks) == ["SessionStart", "BeforeAgent", "SessionEnd"]
+    assert list(hooks) == ["SessionStart", "BeforeAgent", "SessionEnd", "AfterTool"]
     assert hooks["BeforeAgent"][0]["hooks"][0]["type"] == "command"
 
 
@@ -362,7 +362,14 @@ def test_list_tells_what_is_installed(home: Path) -> None:
         "copilot": "not installed",
     }
     assert "gone/memd_client/hook.py" in rows["cursor"]["problem"]
-    assert rows["claude-code"]["events"] == ["SessionStart", "UserPromptSubmit", "PreCompact", "SessionEnd"]
+    assert rows["claude-code"]["events"] == [
+        "SessionStart",
+        "UserPromptSubmit",
+        "PreCompact",
+        "SessionEnd",
+        "PreToolUse",
+        "PostToolUseFailure",
+    ]
 
 
 def test_list_calls_hooks_of_an_older_release_incomplete(home: Path) -> None:

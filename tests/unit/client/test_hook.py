@@ -87,6 +87,13 @@ def specific(name: str, text: str = TEXT) -> dict[str, Any]:
 
 CURSOR = {"conversation_id": "c1", "cursor_version": "2.3", "workspace_roots": ["/home/eva/shop", "/x"]}
 
+MAKE = {
+    "tool_name": "Bash",
+    "tool_input": {"command": "make"},
+    "error": "make: *** No rule",
+    "tool_response": {"llmContent": "Output: make: *** No rule\nExit Code: 2"},
+}
+
 PRINTED = [
     ("claude-code", "session_start", {**CLAUDE, "source": "compact"}, specific("SessionStart")),
     ("claude-code", "prompt", PROMPT, specific("UserPromptSubmit")),
@@ -96,6 +103,13 @@ PRINTED = [
     ("gemini", "prompt", PROMPT, specific("BeforeAgent")),
     ("cursor", "session_start", CURSOR, {"additional_context": TEXT}),
     ("cursor", "prompt", {**CURSOR, "prompt": "Which port?"}, {"additional_context": TEXT}),
+    ("claude-code", "before_tool", {**CLAUDE, **MAKE}, specific("PreToolUse")),
+    ("claude-code", "after_failure", {**CLAUDE, **MAKE}, specific("PostToolUseFailure")),
+    ("codex", "before_tool", {**CLAUDE, **MAKE}, specific("PreToolUse")),
+    ("gemini", "after_tool", {**CLAUDE, **MAKE}, specific("AfterTool")),
+    ("qwen", "after_failure", {**CLAUDE, **MAKE}, specific("PostToolUseFailure")),
+    ("copilot", "after_tool", {**CLAUDE, **MAKE}, {"additionalContext": TEXT}),
+    ("cursor", "after_failure", {**CURSOR, **MAKE}, {"additional_context": TEXT}),
 ]
 
 
@@ -428,4 +442,5 @@ def test_parameters_are_those_of_the_request() -> None:
     params = request_params("codex", "prompt", PROMPT)
 
     assert params is not None
-    assert {*params, "agent"} == set(REQUESTS["hook"][0].__annotations__)
+    of_tools = {"tool", "command", "file", "error"}
+    assert {*params, "agent"} == set(REQUESTS["hook"][0].__annotations__) - of_tools

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from memd.programs.catalog import HOOKS, MCP_CLIENTS, Places
+from memd_client.hooks import EVENTS
+from memd_client.tool_events import ACTION_EVENTS
 
 HOME = Path("/home/ann")
 Environ = Mapping[str, str]
@@ -44,12 +46,16 @@ def test_gemini_has_hooks_in_an_extension() -> None:
 @pytest.mark.parametrize("program", HOOKS)
 def test_hooks_have_events_and_a_command(program: str) -> None:
     hooks = HOOKS[program]
-    assert hooks.events.keys() <= {"session_start", "prompt", "compaction", "session_end"}
+    assert hooks.events.keys() <= {*EVENTS}
+    assert {*hooks.matchers} == {hooks.events[name] for name in hooks.events.keys() & {*ACTION_EVENTS}}
     assert len(set(hooks.events.values())) == len(hooks.events)
     assert hooks.next_step
-    hook = hooks.hook("memctl hook")
-    assert hook[hooks.command_key] == "memctl hook"
-    assert hooks.item(hook) == ({"hooks": [hook]} if hooks.is_grouped else hook)
+    for name in hooks.events.values():
+        hook, matcher = hooks.hook(name, "memctl hook"), {"matcher": hooks.matchers.get(name)}
+        matcher = matcher if name in hooks.matchers else {}
+        assert hook[hooks.command_key] == "memctl hook"
+        assert hooks.item(name, hook) == ({**matcher, "hooks": [hook]} if hooks.is_grouped else hook)
+        assert hooks.is_grouped or matcher.items() <= hook.items()
     assert any("timeout" in key for key in map(str.lower, hook))
 
 

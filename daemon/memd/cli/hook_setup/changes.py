@@ -71,7 +71,7 @@ class HookFiles:
     def plan_install(self, agent: str | None) -> list[SettingsChange]:
         """Return the changes that install the hooks."""
         wanted = {
-            name: self.form.hook(command_of(self.program, event, agent, self.environ))
+            name: self.form.hook(name, command_of(self.program, event, agent, self.environ))
             for event, name in self.form.events.items()
         }
         before = read_settings(self.path)

@@ -36,7 +36,7 @@ def with_hooks(form: Hooks, text: str, wanted: Mapping[str, Mapping[str, Any]]) 
         if name in first:
             text = json_edit.put(text, first[name], dict(hook))
         else:
-            text = json_edit.append(text, ("hooks", name), form.item(hook))
+            text = json_edit.append(text, ("hooks", name), form.item(name, hook))
     for place, _ in reversed(found):
         if place not in first.values():
             text = _without(text, place)

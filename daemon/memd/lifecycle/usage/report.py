@@ -15,8 +15,8 @@ from memd_client.usage import PAGE_CLIENT
 MIN_SHARED_TERMS, MAX_GROUPS = 0.6, 500
 """Share of the terms of two queries that makes them similar, and groups of queries that are compared, newest first."""
 
-NOT_ASKED = ("prompt", "start")
-"""Ways without a request: most prompts ask memory for nothing. The page searches while the user types."""
+NOT_ASKED = ("prompt", "start", "action")
+"""Ways without a request: most prompts and commands ask memory for nothing. The page searches while the user types."""
 
 
 def count_days(recalls: Iterable[Recall]) -> list[RecallDay]:

@@ -9,7 +9,7 @@ import { plain, seen } from "../text.js";
 import { DAYS } from "../usage.js";
 import { empty, failure, isolated, notice, pathOf } from "./shared.js";
 
-const WAYS = { search: "searches", tool: "tool calls", mcp: "tool calls over MCP", prompt: "at prompts", start: "at the start of sessions" };
+const WAYS = { search: "searches", tool: "tool calls", mcp: "tool calls over MCP", prompt: "at prompts", start: "at the start of sessions", action: "at commands and edits" };
 
 const OFF = {
   title: "Recalls are not logged", text: "The setting recall_log is false.", hint: "Set recall_log = true in memd.toml to see what agents recall.", bad: false,

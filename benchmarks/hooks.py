@@ -1,6 +1,7 @@
 """Hooks: the time from starting the hook's process to its end, with a daemon that is idle, busy or away.
 
-A program waits for that time at every prompt. The busy daemon serves searches of other processes without a pause.
+A program waits for that time at every prompt, and at every command and edit of its agent. The busy daemon serves
+searches of other processes without a pause.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from benchmarks.part import Options, Part, at_most, measured
 from memd_client import Client, MemdError
 from tests.support.daemon import DaemonProcess
 from tests.support.state_homes import KEYWORD_ONLY, StateHome
+from tests.support.transcript_programs.agent_homes import write_sessions
+from tests.support.transcript_programs.agent_steps import AgentSession, Edited, Event, Ran, Said
 
 NOTES, QUICK_NOTES = 2_000, 200
 RUNS, QUICK_RUNS = 300, 60
@@ -29,6 +32,14 @@ SEARCHERS: Final = 3
 """Processes that search without a pause: more than the machine has cores for."""
 
 MEDIAN_MS, P99_MS = 60.0, 120.0
+ACTION_P99_MS = 60.0
+
+SESSIONS, QUICK_SESSIONS = 400, 40
+STEPS: Final = 60
+"""Sessions with work, and the commands and edits in each."""
+
+SHOP: Final = "/home/eva/shop"
+OUTPUT: Final = "> shop@1.0.0 build\n> tsc --build\n" * 20
 
 INTERPRETER: Final = (sys.executable, "-I", "-S")
 
@@ -52,6 +63,17 @@ class HookRun:
         given = {"session_id": f"s{number}", "cwd": "/home/eva/shop", "prompt": f"Where is {prompt}?"}
         return self.process_ms([memd_client.hook.__file__, "claude-code", "prompt"], json.dumps(given))
 
+    def action_ms(self, number: int) -> float:
+        """Return the milliseconds of a hook at a command, an edit or a failure, in turn."""
+        name = self._words[number % len(self._words)]
+        given: dict[str, object] = {"session_id": f"a{number}", "cwd": SHOP, "tool_name": "Bash"}
+        given["tool_input"] = {"command": f"npm run {name}"}
+        if number % 3 == 1:
+            given |= {"tool_name": "Edit", "tool_input": {"file_path": f"{SHOP}/src/{name}.ts"}}
+        event = "after_failure" if number % 3 == 2 else "before_tool"
+        given["error"] = f"Exit code 1\n{OUTPUT}Error: cannot load {name} twice"
+        return self.process_ms([memd_client.hook.__file__, "claude-code", event], json.dumps(given))
+
     def process_ms(self, arguments: Sequence[str], given: str = "") -> float:
         """Return the milliseconds of a process of Python."""
         began = time.perf_counter()
@@ -63,6 +85,20 @@ class HookRun:
             check=True,
         )
         return (time.perf_counter() - began) * 1000
+
+
+def sessions_with_work(count: int, words: Sequence[str]) -> Iterator[AgentSession]:
+    """Yield sessions in which commands failed, files were edited, and the commands succeeded."""
+    for number in range(count):
+        events: list[Event] = [Said("user", f"work on {words[number]}")]
+        for name in (words[(number * 7 + step) % len(words)] for step in range(STEPS // 3)):
+            error = f"{OUTPUT}Error: cannot load {name} twice"
+            edit = Edited(f"{SHOP}/src/{name}.ts", f"import {name}", f"import './{name}'")
+            events += [Ran(f"npm run {name}", 1, error), edit, Ran(f"npm run {name}")]
+        name = words[number]
+        events += [Said("user", f"move {name}"), Edited(f"{SHOP}/src/{name}.ts", name, f"my{name}")]
+        events.append(Said("assistant", f"Moved, because the build needs {name} there."))
+        yield AgentSession(f"work {number}", "claude-code", SHOP, events)
 
 
 def search_on(socket: str, words: Sequence[str], seed: int) -> None:
@@ -104,12 +140,18 @@ def measure(options: Options) -> Part:
         for number in range(notes):
             text = "\n\n".join(" ".join(rng.choices(words, k=60)) for _ in range(3))
             home.note(f"memory/{number % 20}/{number:04}.md", f"# Note {number}\n\n{text}\n")
+        sessions = sessions_with_work(QUICK_SESSIONS if options.quick else SESSIONS, words)
+        write_sessions(home.root, home.state, sessions)
+        (home.root / "memd.toml").write_text("[sources.claude-code]\n")
         environ = {"HOME": str(home.root), **home.environ()}
         hook = HookRun(words, environ)
-        with DaemonProcess(home) as daemon, daemon.client(timeout_s=600) as client:
+        with DaemonProcess(home, {"HOME": str(home.root)}) as daemon, daemon.client(timeout_s=600) as client:
             client.index()
             options.show_progress("hooks with an idle daemon")
             idle = [hook.hook_ms(number) for number in range(runs)]
+            options.show_progress("hooks at commands and edits")
+            actions = [hook.action_ms(number) for number in range(runs)]
+            injected = sum(entry.decision == "injected" for entry in client.hook_log(limit=runs).entries)
             options.show_progress("hooks with a busy daemon")
             with searchers(str(home.socket), words):
                 busy = [hook.hook_ms(number) for number in range(runs)]
@@ -124,7 +166,24 @@ def measure(options: Options) -> Part:
             at_most("busy_p50", "daemon busy: p50", [statistics.median(busy)], "ms", MEDIAN_MS),
             at_most("busy_p99", "daemon busy: p99", [statistics.quantiles(busy, n=100)[98]], "ms", P99_MS),
             at_most("away_p50", "no daemon: p50", [statistics.median(away)], "ms", MEDIAN_MS),
+            at_most(
+                "action_p50",
+                "command or edit, daemon idle: p50",
+                [statistics.median(actions)],
+                "ms",
+                MEDIAN_MS,
+            ),
+            at_most(
+                "action_p99",
+                "command or edit, daemon idle: p99",
+                [statistics.quantiles(actions, n=100)[98]],
+                "ms",
+                ACTION_P99_MS,
+            ),
             measured("python_p50", "start of Python alone: p50", [statistics.median(bare)], "ms"),
         ],
-        notes=[f"{runs} prompts each; {notes:,} notes; busy: {SEARCHERS} processes search without a pause."],
+        notes=[
+            f"{runs} prompts each; {notes:,} notes; busy: {SEARCHERS} processes search without a pause.",
+            f"{runs} commands, edits and failures; {STEPS} of them in each earlier session; {injected} got a text.",
+        ],
     )

@@ -148,6 +148,7 @@ def _add_work(db: Database) -> None:
           detail TEXT NOT NULL
         ) STRICT;
         CREATE INDEX work_by_path ON work (path);
+        CREATE INDEX work_by_command ON work (subject) WHERE action = 'ran';
         CREATE INDEX work_by_error ON work (error) WHERE error != '';
         CREATE INDEX work_by_file ON work (line) WHERE action != 'ran';
 

@@ -195,14 +195,17 @@ def find_work(
     return [(WorkRow._make(row[:-1]), float(row[-1])) for row in rows]
 
 
-def find_by_error(db: Database, error: str, limit: int, scope: WorkScope = EVERYTHING) -> list[WorkRow]:
-    """Return failed commands with the key of an error, the newest first."""
+def find_by_error(
+    db: Database, error: str, limit: int, scope: WorkScope = EVERYTHING, *, containing: str = ""
+) -> list[WorkRow]:
+    """Return failed commands with the key of an error, and a text in their output, the newest first."""
     condition, values = _condition(scope)
     return _rows(
         db.execute(
             f"""SELECT {_COLUMNS} FROM work AS w WHERE w.error = :error AND w.error != '' AND {condition}
+                AND (:containing = '' OR instr(lower(w.detail), :containing))
                 ORDER BY w.time_ms DESC, w.id DESC LIMIT :limit""",
-            {**values, "error": error, "limit": limit},
+            {**values, "error": error, "limit": limit, "containing": containing},
         )
     )
 
@@ -224,8 +227,8 @@ def find_commands(db: Database, key: str, limit: int, scope: WorkScope = EVERYTH
     condition, values = _condition(scope)
     return _rows(
         db.execute(
-            f"""SELECT {_COLUMNS} FROM work AS w WHERE {condition}
-                AND (w.subject = :key OR (w.subject > :key || ' ' AND w.subject < :key || '!'))
+            f"""SELECT {_COLUMNS} FROM work AS w WHERE w.action = 'ran' AND {condition}
+                AND w.subject >= :key AND w.subject < :key || '!' -- the key itself, or with a space behind it
                 ORDER BY w.time_ms DESC, w.id DESC LIMIT :limit""",
             {**values, "key": key, "limit": limit},
         )

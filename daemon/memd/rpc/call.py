@@ -72,8 +72,9 @@ class DaemonContext:
     def hooks(self) -> HookService:
         """The decisions about injections."""
         from memd.lifecycle.hooks.service import HookService  # not at the start: 7 ms
+        from memd.lifecycle.work.advice import find_advice
 
-        return HookService(recalls=self.recalls)
+        return HookService(recalls=self.recalls, find_advice=find_advice)
 
     @cached_property
     def replication(self) -> ReplicationService | None:

@@ -22,7 +22,8 @@ class HooksSettings(msgspec.Struct, frozen=True, kw_only=True):
     silent_at_actions: Annotated[
         tuple[str, ...],
         Setting(
-            "Programs whose hooks add nothing at commands, edits and errors, such as `gemini`.", default="none"
+            "Programs whose hooks add nothing at commands, edits and errors, such as `gemini`.",
+            default="none",
         ),
     ] = ()
     max_tokens: Annotated[

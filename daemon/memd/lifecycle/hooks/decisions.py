@@ -18,12 +18,18 @@ MIN_DECISION_CHARS: Final = 12
 """Shortest statement that tells what was decided: "agreed" alone doesn't."""
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])\s*")
-_PHRASES = [
-    fold(phrase).replace("_", " ") for phrase in read_words(Path(__file__).with_suffix(".txt"))["decision"]
-]
-_LETTERS = "|".join(re.escape(phrase) for phrase in _PHRASES if not has_cjk(phrase))
-_WIDE = "|".join(re.escape(phrase) for phrase in _PHRASES if has_cjk(phrase))
-_DECISION = re.compile(rf"(?<!\w)(?:{_LETTERS})(?!\w)|{_WIDE}")
+_WORDS = read_words(Path(__file__).with_suffix(".txt"))
+
+
+def _pattern(section: str) -> re.Pattern[str]:
+    """Return a pattern of the phrases of a section."""
+    phrases = [fold(phrase).replace("_", " ") for phrase in _WORDS[section]]
+    letters = "|".join(re.escape(phrase) for phrase in phrases if not has_cjk(phrase))
+    wide = "|".join(re.escape(phrase) for phrase in phrases if has_cjk(phrase))
+    return re.compile(rf"(?<!\w)(?:{letters})(?!\w)|{wide}")
+
+
+_DECISION, _REASON = _pattern("decision"), _pattern("reason")
 
 
 def decision_line(lines: Sequence[str]) -> str:
@@ -46,6 +52,11 @@ def sentences_in(message: str) -> list[str]:
 def is_decision(sentence: str) -> bool:
     """Return whether a sentence records a decision."""
     return not asks_at_end(sentence) and _DECISION.search(fold(sentence)) is not None
+
+
+def gives_reason(sentence: str) -> bool:
+    """Return whether a sentence tells why something is as it is."""
+    return not asks_at_end(sentence) and _REASON.search(fold(sentence)) is not None
 
 
 def _short(text: str) -> str:

@@ -12,7 +12,11 @@ from memd_client.hooks import HookLogEntry, HookParams
 
 MAX_PLACES = 10
 
-WAYS = {"prompt": "prompt", "session_start": "start"}
+WAYS = {
+    "prompt": "prompt",
+    "session_start": "start",
+    **dict.fromkeys(("before_tool", "after_tool", "after_failure"), "action"),
+}
 """Ways of recalls by event; other events recall nothing."""
 
 SILENT = ("indexed", "off", "excluded", "machine_prompt")
@@ -30,7 +34,7 @@ def hook_recall(params: HookParams, decision: HookDecision, agents: Sequence[str
         program=params.program[:MAX_NAME_CHARS],
         session=params.session_id[:MAX_NAME_CHARS],
         agents=tuple(agents),
-        query=first_words(params.prompt),
+        query=first_words(params.prompt or params.command or params.file),
         shown=tuple(
             Shown(line.place, agents[0], "strong", len(line.text)) for line in decision.lines[:MAX_PLACES]
         ),

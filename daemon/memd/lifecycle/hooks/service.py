@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from memd.agents.agent import Agent
 from memd.agents.registry import AgentRegistry
 from memd.index.transcripts import RecentSession, load_recent_sessions
+from memd.lifecycle.hooks.actions import ACTION_EVENTS, FindAdvice, write_advice
 from memd.lifecycle.hooks.confident_matches import Candidate, decide, find_candidates
 from memd.lifecycle.hooks.injection import (
     PROMPT_HEADING,
@@ -35,6 +36,7 @@ from memd.lifecycle.hooks.project import Project, project_in
 from memd.lifecycle.hooks.prompts import read_prompt, sentences_of
 from memd.lifecycle.hooks.seen import SeenFacts
 from memd.lifecycle.recalls.log import RecallLog
+from memd.settings.hooks import HooksSettings
 from memd.sources.projects import find_project
 from memd.system.clock import Clock, wall_clock_ms
 from memd.text.tokens import asks_at_end
@@ -71,8 +73,14 @@ MAX_FILES = 1_000
 class HookService:
     """Decides about injections, for all agents and programs. Its own state is in RAM and bounded."""
 
-    def __init__(self, clock: Clock = wall_clock_ms, recalls: RecallLog | None = None) -> None:
+    def __init__(
+        self,
+        clock: Clock = wall_clock_ms,
+        recalls: RecallLog | None = None,
+        find_advice: FindAdvice | None = None,
+    ) -> None:
         self.recalls = recalls or RecallLog(clock=clock)
+        self._find_advice = find_advice
         self._shown, self._said = SeenFacts(), SeenFacts()
 
     def __repr__(self) -> str:
@@ -92,12 +100,16 @@ class HookService:
                 decision = await self._at_prompt(memory, params, settings.max_tokens)
             elif params.event == "session_start":
                 decision = await self._at_start(memory, params)
+            elif params.event in ACTION_EVENTS:
+                decision = await self._at_action(memory, params, settings)
             else:
                 decision = HookDecision("indexed")
                 for each in memory:
                     each.compaction_done()
         finally:
-            self.recalls.add(hook_recall(params, decision, [each.agent_id for each in memory]))
+            # Nearly all actions get nothing, and would fill the log.
+            if params.event not in ACTION_EVENTS or decision.code not in ("empty", "off", "excluded"):
+                self.recalls.add(hook_recall(params, decision, [each.agent_id for each in memory]))
         return HookReply(text=decision.text, decision=decision.code, hits=len(decision.lines))
 
     async def _at_prompt(self, memory: Sequence[Agent], params: HookParams, max_tokens: int) -> HookDecision:
@@ -144,6 +156,23 @@ class HookService:
             return TOO_SLOW if reading.cancelled_caught else HookDecision("empty")
         decision = self._inject(params, heading, lines, OPENING_TOKENS)
         return replace(decision, code="nothing_new") if decision.code == "already_shown" else decision
+
+    async def _at_action(
+        self, memory: Sequence[Agent], params: HookParams, settings: HooksSettings
+    ) -> HookDecision:
+        if not settings.actions or params.program in settings.silent_at_actions:
+            return HookDecision("off")
+        advice = await self._find_advice(memory, params) if self._find_advice is not None else None
+        if advice is None:
+            return HookDecision("empty")
+        key, subject = (params.program, params.session_id), ShownLine("", messages=(advice.subject,))
+        new = [line for line in advice.lines if not self._shown.is_seen(*key, line)]
+        if not new or self._shown.is_seen(*key, subject):
+            return HookDecision("already_shown", candidate=advice.lines[0].place, lacks=SEEN)
+        decision = write_advice(advice._replace(lines=tuple(new)))
+        for line in (subject, *decision.lines) if decision.lines else ():
+            self._shown.add(*key, line)
+        return decision
 
     def _inject(
         self, params: HookParams, heading: str, lines: Sequence[ShownLine], max_tokens: int

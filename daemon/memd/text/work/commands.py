@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
+from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -136,6 +137,7 @@ def _chosen(pipes: list[list[LineCommand]]) -> LineCommand | None:
     return next((command for command in reversed(heads) if command.rank == rank), None)
 
 
+@lru_cache(maxsize=1_024)  # agents repeat their commands, and each line is asked for its key, form and rank
 def _commands(line: str, depth: int = 0) -> list[list[LineCommand]]:
     """Return the commands of a line, by pipe."""
     pipes: list[list[LineCommand]] = [[]]

@@ -49,7 +49,7 @@ Event: TypeAlias = tuple[Commit, str, str]
 """What a commit did to a file: a status of git, and the new path if that is `R`."""
 
 
-class Changes(NamedTuple):
+class TreeChanges(NamedTuple):
     """Changes between two commits: status and earlier content by path, and the paths that are gone by base name."""
 
     files: Mapping[str, tuple[str, str]]
@@ -86,7 +86,7 @@ class History(NamedTuple):
         return {commit.sha for commit in self.commits.values() if commit.authored_s > at_s}
 
 
-class Repository(NamedTuple):
+class Checkout(NamedTuple):
     """A worktree's folder, its git directory, and the directory that all worktrees of the repository share."""
 
     root: str
@@ -127,7 +127,7 @@ class Repository(NamedTuple):
         log = self.run("log", *_WORDS["log"], f"--since={since_s}", head, "--")
         return History(head, tree, paths, *_parse_log(iter(log.split("\0"))))
 
-    def load_changes(self, base: str, head: str) -> Changes:
+    def load_changes(self, base: str, head: str) -> TreeChanges:
         """Return the changes between two commits by earlier path, added files as `A`; raise `GitError`."""
         files, gone = dict[str, tuple[str, str]](), defaultdict[str, list[str]](list)
         rows = iter(self.run("diff-tree", *_WORDS["diff"], base, head, "--").split("\0"))
@@ -140,7 +140,7 @@ class Repository(NamedTuple):
                     files.setdefault(next(rows, ""), ("A", ""))
                 if status in "DR":
                     gone[path.rpartition("/")[2]].append(path)
-        return Changes(files, gone)
+        return TreeChanges(files, gone)
 
     def has_branch(self, name: str) -> bool:
         """Return whether a branch exists, on this machine or on a remote as of the last fetch; raise `GitError`."""
@@ -175,16 +175,16 @@ class Repository(NamedTuple):
         return output.decode("utf-8", "surrogateescape")
 
 
-def find_repository(folder: str) -> Repository | None:
+def find_repository(folder: str) -> Checkout | None:
     """Return the repository and worktree of a folder, which may be gone; None if it is in none."""
     for _ in range(MAX_DEPTH):
         git = os.path.join(folder, ".git")
         if os.path.isdir(git):
-            return Repository(folder, git, git)
+            return Checkout(folder, git, git)
         if os.path.isfile(git):
             target = os.path.join(folder, _read(git).removeprefix("gitdir:").strip())
             shared = os.path.join(target, _read(f"{target}/commondir").strip())
-            return Repository(folder, target, os.path.normpath(shared))
+            return Checkout(folder, target, os.path.normpath(shared))
         folder = os.path.dirname(folder)
     return None
 

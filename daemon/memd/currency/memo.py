@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any, Final, TypeVar
 
-from memd.currency.git import GitError, History, Repository
+from memd.currency.git import Checkout, GitError, History
 
 MAX_VALUES: Final = 400
 SPARE_S: Final = 90 * 86_400
@@ -39,7 +39,7 @@ class Memo:
         value: T | None = self._values.get(key)
         return value
 
-    def find_history(self, repository: Repository, since_s: int) -> History | None:
+    def find_history(self, repository: Checkout, since_s: int) -> History | None:
         """Return the history of the current commit, at least since a time; None if git can't give it."""
         head = repository.head()
         cached: tuple[str, int, History | None] = self._values.get(repository, ("", since_s, None))

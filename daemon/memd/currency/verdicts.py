@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
-from memd.currency.git import MAX_FILE_BYTES, Changes, Commit, History, Repository
+from memd.currency.git import MAX_FILE_BYTES, Checkout, Commit, History, TreeChanges
 from memd.currency.memo import Memo
 from memd.currency.names import Name
 from memd.system.safe_open import open_file
@@ -37,18 +37,18 @@ class Moment(NamedTuple):
 class Worktree:
     """A worktree now, compared with what it was at a moment."""
 
-    def __init__(self, repository: Repository, history: History, moment: Moment, memo: Memo) -> None:
+    def __init__(self, repository: Checkout, history: History, moment: Moment, memo: Memo) -> None:
         self._repository, self._history, self._moment, self._memo = repository, history, moment, memo
-        self._changes: Changes | None = None
+        self._changes: TreeChanges | None = None
         for base in memo.get((repository, history.head, moment.until_s), self._find_bases) or ():
             self._base, key = base, (repository, base, history.head)
             self._changes = memo.get(key, lambda: repository.load_changes(self._base, history.head))
             if self._changes is not None:
-                self._news = (
-                    memo.get((*key, moment.until_s), lambda: history.find_news(self._base, moment.until_s))
-                    or set()
-                )
                 break
+        else:
+            return
+        key_of_news = (repository, self._base, history.head, moment.until_s)
+        self._news = memo.get(key_of_news, lambda: history.find_news(self._base, moment.until_s)) or set()
 
     def judge(self, name: Name) -> Currency | None:
         """Return the verdict on a name; None if nothing is certain."""
@@ -70,10 +70,8 @@ class Worktree:
             return None
         key = (location, facts.st_mtime_ns, facts.st_size)
         if self._memo.get((*key, name), lambda: self._has_quote(path, name)):
-            lines = (
-                f"lines {name.first}-{name.last} are" if name.last > name.first else f"line {name.first} is"
-            )
-            return Currency("holds", f"{path} {lines} as quoted", path)
+            last = f"-{name.last}" if name.last > name.first else ""
+            return Currency("holds", f"{path}:{name.first}{last} is as quoted", path)
         if facts.st_mtime <= self._moment.until_s:
             return None
         if name.kind == "file":

@@ -7,12 +7,12 @@ import re
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 import trio
 from msgspec.structs import replace
 
-from memd.currency.git import Repository, find_repository
+from memd.currency.git import Checkout, find_repository
 from memd.currency.memo import Memo, NotCachedError
 from memd.currency.names import find_names
 from memd.currency.verdicts import Moment, Worktree
@@ -42,9 +42,6 @@ class Origin(NamedTuple):
     locations: tuple[str, ...]
     ended_ms: int = 0
     own: Mapping[str, str] = {}
-
-
-Pairs: TypeAlias = Sequence[tuple[Hit, Origin | None]]
 
 
 class HitCurrency:
@@ -88,7 +85,7 @@ def _find_sessions(db: Database, paths: Collection[str]) -> dict[str, Origin]:
     }
 
 
-def _find_all(pairs: Pairs, memo: Memo) -> tuple[list[Currency | None], bool]:
+def _find_all(pairs: Sequence[tuple[Hit, Origin | None]], memo: Memo) -> tuple[list[Currency | None], bool]:
     """Return the verdicts on hits, and whether all that they need was cached or loaded (blocking)."""
     verdicts, is_complete = list[Currency | None](), True
     for hit, origin in pairs:
@@ -112,7 +109,7 @@ def find_currency(hit: Hit, origin: Origin, memo: Memo) -> Currency | None:
     moment = Moment(
         next(filter(os.path.isdir, map(_folder_of, origin.locations)), ""), from_s, until_s, origin.own
     )
-    verdicts, worktrees = list[Currency](), dict[Repository, Worktree | None]()
+    verdicts, worktrees = list[Currency](), dict[Checkout, Worktree | None]()
     for name in names:
         path = os.path.join(moment.folder, os.path.expanduser(name.spellings[0]))
         repository = find_repository(os.path.dirname(path)) if os.path.isabs(path) else None

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from memd.currency.git import GitError, Repository, find_repository
+from memd.currency.git import Checkout, GitError, find_repository
 from memd.index.transcripts import NO_FACTS, SessionFacts, load_session_facts
 from memd.index.work import RAN, WorkScope, find_by_file, find_work, load_steps
 from memd.system.sqlite import Database
@@ -24,7 +24,7 @@ class FileName(NamedTuple):
     """An absolute path of a file, and until when it had the path if another file has it now, else 0."""
 
     path: str
-    repository: Repository | None = None
+    repository: Checkout | None = None
     until_ms: int = 0
 
     @property
@@ -136,7 +136,7 @@ def _sources(db: Database, name: FileName) -> Iterator[tuple[FileName, int]]:
 
 
 @lru_cache(maxsize=1_024)
-def _log(repository: Repository, head: str, inner: str) -> tuple[tuple[int, str, str], ...]:
+def _log(repository: Checkout, head: str, inner: str) -> tuple[tuple[int, str, str], ...]:
     log = ("log", "--follow", "--name-status", "-z", "--format=%x01%at", f"-n{MAX_COMMITS}", head)
     output = _run(repository, *log, "--", f":(literal){inner}") if head else ""
     entries = [[*entry.split("\0"), "", ""] for entry in output.split("\x01")[1:]]
@@ -144,13 +144,13 @@ def _log(repository: Repository, head: str, inner: str) -> tuple[tuple[int, str,
 
 
 @lru_cache(maxsize=256)
-def _addresses(repository: Repository) -> frozenset[str]:
+def _addresses(repository: Checkout) -> frozenset[str]:
     """Return the folder of a repository, and the address of its remote without protocol and user."""
     remote = _ACCESS.sub("", _run(repository, "config", "remote.origin.url").strip()).replace(":", "/")
     return frozenset({os.path.dirname(repository.common_dir), remote.removesuffix(".git")} - {""})
 
 
-def _run(repository: Repository | None, *arguments: str) -> str:
+def _run(repository: Checkout | None, *arguments: str) -> str:
     """Return what git prints; empty if it fails or doesn't answer in time."""
     try:
         return repository.run(*arguments).encode("utf-8", "replace").decode() if repository else ""

@@ -6,11 +6,11 @@ import pytest
 from msgspec.structs import replace
 
 from memd.lifecycle.hooks import confident_matches
-from memd.lifecycle.hooks.confident_matches import MAX_LINES, decide, find_candidates
+from memd.lifecycle.hooks.confident_matches import MAX_LINES, _about, decide, find_candidates
 from memd.lifecycle.hooks.injection import HookDecision
 from memd.lifecycle.hooks.line_confidence import LineFeatures, probability, vector_agreement
 from memd.lifecycle.hooks.project import Project, project_in
-from memd_client.messages import Hit, Supersession
+from memd_client.messages import Currency, Hit, Supersession
 from memd_client.sources import SessionInfo
 
 PROJECT = project_in("/home/mara/code/harbor")
@@ -236,3 +236,13 @@ def test_the_best_lines_come_first_and_few() -> None:
     lines = "\n".join(f"- Upload jobs retry, case {number}" for number in range(9))
 
     assert len(texts(hit(lines, "upload", "retry"))) == MAX_LINES
+
+
+def test_about_of_an_injected_line_has_the_verdict_on_its_hit() -> None:
+    hit = Hit("memory/a.md", 1, 1, 1.0, None, 1.0, "text", "memory", "memory/a.md#L1", date="2026-11-12")
+    judged = replace(
+        hit, currency=Currency("changed", "src/queue.py changed and not committed", "src/queue.py")
+    )
+
+    assert _about(hit) == "2026-11-12"
+    assert _about(judged) == "2026-11-12, now: src/queue.py changed and not committed"

@@ -1393,7 +1393,7 @@ class AsyncMethods:
         include_failed: bool = False,
         limit: int = 8,
     ) -> HowReply:
-        """Return how a command really runs on this machine: invocations that succeeded, newest and most frequent first.
+        """Return how a command really runs here: invocations that succeeded, best first.
 
         Args:
             command: A program (`pytest`), a program and its subcommand (`cargo test`), a whole command line, or a
@@ -1419,7 +1419,9 @@ class AsyncMethods:
     async def fix(
         self, error: str, *, agent: str | None = None, project: str = "", limit: int = 3
     ) -> FixReply:
-        """Return what fixed an error before: the failed command, its own next success, and the steps between them.
+        """Return what fixed an error before, best first.
+
+        A fix is a failed command with its own next success, and the steps between them.
 
         Args:
             error: The output of the failed command, its first lines, a stack trace, or a description of the error in
@@ -1442,7 +1444,9 @@ class AsyncMethods:
     async def blame(
         self, file: str, *, line: int | None = None, agent: str | None = None, limit: int = 10
     ) -> BlameReply:
-        """Return the sessions that touched a file, what the user requested, and what was decided, newest first.
+        """Return the sessions that touched a file, newest first.
+
+        Each one has what the user requested, and what was decided about the file.
 
         Args:
             file: The file: an absolute path, or the end of a path such as `src/queue.py`. Renames are followed by git.

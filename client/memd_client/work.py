@@ -21,7 +21,7 @@ Answers = Annotated[int, Meta(ge=1, le=100)]
 
 
 class HowParams(Record, frozen=True):
-    """Return how a command really runs on this machine: invocations that succeeded, newest and most frequent first.
+    """Return how a command really runs here: invocations that succeeded, best first.
 
     Attributes:
         command: A program (`pytest`), a program and its subcommand (`cargo test`), a whole command line, or a
@@ -98,7 +98,9 @@ class HowReply(Record, frozen=True):
 
 
 class FixParams(Record, frozen=True):
-    """Return what fixed an error before: the failed command, its own next success, and the steps between them.
+    """Return what fixed an error before, best first.
+
+    A fix is a failed command with its own next success, and the steps between them.
 
     Attributes:
         error: The output of the failed command, its first lines, a stack trace, or a description of the error in any
@@ -192,7 +194,9 @@ class FixReply(Record, frozen=True):
 
 
 class BlameParams(Record, frozen=True):
-    """Return the sessions that touched a file, what the user requested, and what was decided, newest first.
+    """Return the sessions that touched a file, newest first.
+
+    Each one has what the user requested, and what was decided about the file.
 
     Attributes:
         file: The file: an absolute path, or the end of a path such as `src/queue.py`. Renames are followed by git.

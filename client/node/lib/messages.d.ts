@@ -2333,7 +2333,7 @@ export interface SessionHandoffReply {
 }
 
 /**
- * Return how a command really runs on this machine: invocations that succeeded, newest and most frequent first.
+ * Return how a command really runs here: invocations that succeeded, best first.
  */
 export interface HowParams {
   /** A program (`pytest`), a program and its subcommand (`cargo test`), a whole command line, or a description such as
@@ -2395,7 +2395,9 @@ export interface HowReply {
 }
 
 /**
- * Return what fixed an error before: the failed command, its own next success, and the steps between them.
+ * Return what fixed an error before, best first.
+ *
+ * A fix is a failed command with its own next success, and the steps between them.
  */
 export interface FixParams {
   /** The output of the failed command, its first lines, a stack trace, or a description of the error in any language.
@@ -2472,7 +2474,9 @@ export interface FixReply {
 }
 
 /**
- * Return the sessions that touched a file, what the user requested, and what was decided, newest first.
+ * Return the sessions that touched a file, newest first.
+ *
+ * Each one has what the user requested, and what was decided about the file.
  */
 export interface BlameParams {
   /** The file: an absolute path, or the end of a path such as `src/queue.py`. Renames are followed by git. */

@@ -133,7 +133,6 @@ from memd_client.usage import UsageParams as UsageParams
 from memd_client.usage import UsageReply as UsageReply
 from memd_client.work import BlameParams as BlameParams
 from memd_client.work import BlameReply as BlameReply
-from memd_client.work import FileTouch as FileTouch
 from memd_client.work import FixParams as FixParams
 from memd_client.work import FixReply as FixReply
 from memd_client.work import HowParams as HowParams

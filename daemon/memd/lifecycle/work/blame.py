@@ -21,7 +21,7 @@ from memd.lifecycle.work.file_names import FileName, committed, is_same_file, lo
 from memd.lifecycle.work.requests import Requests
 from memd.system.sqlite import Database
 from memd_client.errors import BadParamsError
-from memd_client.messages import BlameParams, BlameReply, FileTouch
+from memd_client.work import BlameParams, BlameReply, FileTouch
 
 MAX_ROWS, MAX_PATHS, MAX_FILE_BYTES = 5_000, 50, 4 << 20
 MIN_LINE_CHARS: Final = 8

@@ -25,7 +25,7 @@ from memd.lifecycle.work.file_names import FileName, locate, names_by_git, with_
 from memd.settings.agents import AgentConfig
 from memd.settings.schema import DaemonSettings
 from memd.system.clock import wall_clock_ms
-from memd_client.messages import BlameParams, FileTouch
+from memd_client.work import BlameParams, FileTouch
 from tests.support.agents import config_in
 from tests.support.indexes import new_index
 from tests.support.work_rows import DAY_S, Repo, prose, ran, touched, with_session

@@ -101,6 +101,16 @@ def sessions_with_work(count: int, words: Sequence[str]) -> Iterator[AgentSessio
         yield AgentSession(f"work {number}", "claude-code", SHOP, events)
 
 
+def write_memory(home: StateHome, words: Sequence[str], notes: int, sessions: int) -> None:
+    """Write notes, and sessions of Claude Code with work."""
+    rng = random.Random(7)
+    for number in range(notes):
+        text = "\n\n".join(" ".join(rng.choices(words, k=60)) for _ in range(3))
+        home.note(f"memory/{number % 20}/{number:04}.md", f"# Note {number}\n\n{text}\n")
+    write_sessions(home.root, home.state, sessions_with_work(sessions, words))
+    (home.root / "memd.toml").write_text("[sources.claude-code]\n")
+
+
 def search_on(socket: str, words: Sequence[str], seed: int) -> None:
     """Search without a pause, until the daemon or this process ends."""
     rng = random.Random(seed)
@@ -133,16 +143,10 @@ def searchers(socket: str, words: Sequence[str]) -> Iterator[None]:
 
 def measure(options: Options) -> Part:
     """Run hooks with a daemon that is idle, busy and away."""
-    rng = random.Random(7)
     words = make_vocabulary()[0][:3_000]
     notes, runs = (QUICK_NOTES, QUICK_RUNS) if options.quick else (NOTES, RUNS)
     with StateHome(KEYWORD_ONLY) as home:
-        for number in range(notes):
-            text = "\n\n".join(" ".join(rng.choices(words, k=60)) for _ in range(3))
-            home.note(f"memory/{number % 20}/{number:04}.md", f"# Note {number}\n\n{text}\n")
-        sessions = sessions_with_work(QUICK_SESSIONS if options.quick else SESSIONS, words)
-        write_sessions(home.root, home.state, sessions)
-        (home.root / "memd.toml").write_text("[sources.claude-code]\n")
+        write_memory(home, words, notes, QUICK_SESSIONS if options.quick else SESSIONS)
         environ = {"HOME": str(home.root), **home.environ()}
         hook = HookRun(words, environ)
         with DaemonProcess(home, {"HOME": str(home.root)}) as daemon, daemon.client(timeout_s=600) as client:

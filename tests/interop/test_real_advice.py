@@ -16,7 +16,7 @@ from tests.support.real_program import ANSWER, RealProgram
 from tests.support.real_programs import real_program
 from tests.support.state_homes import KEYWORD_ONLY, StateHome
 from tests.support.transcript_programs.agent_homes import write_sessions
-from tests.support.transcript_programs.agent_steps import AgentSession, Edited, Ran, Said
+from tests.support.transcript_programs.agent_steps import AgentSession, Edited, Event, Ran, Said
 
 pytestmark = pytest.mark.long
 
@@ -73,9 +73,9 @@ def hooked(name: str, home: Path) -> Iterator[tuple[RealProgram, DialectServer, 
     with real_program(name, home, script) as (program, server), StateHome(KEYWORD_ONLY) as state:
         folder, user = str(program.folder), state.root / "user"
         (program.folder / "build.py").write_text(f"raise SystemExit({ERROR!r})\n")
-        fixed = [Ran(COMMAND, 1, ERROR), Ran(REMEDY), Ran(COMMAND)]
-        edited = [Edited(f"{folder}/ports.txt", "443", "8443"), Said("assistant", REASON)]
-        events = [Said("user", "build it"), *fixed, Said("user", "which port?"), *edited]
+        fixed: list[Event] = [Ran(COMMAND, 1, ERROR), Ran(REMEDY), Ran(COMMAND)]
+        edited: list[Event] = [Edited(f"{folder}/ports.txt", "443", "8443"), Said("assistant", REASON)]
+        events: list[Event] = [Said("user", "build it"), *fixed, Said("user", "which port?"), *edited]
         other = "codex" if name == "claude-code" else "claude-code"
         write_sessions(user, state.state, [AgentSession("earlier", other, folder, events)])
         (state.root / "memd.toml").write_text(f"[sources.{other}]\n")

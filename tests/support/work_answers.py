@@ -166,7 +166,7 @@ def _judge_action(
         else {"tool": "Bash", "command": text}
     )
     event = "after_failure" if question.kind == "fail" else "before_tool"
-    error = {"error": f"Exit code 1\n{question.output}"} if question.kind == "fail" else {}
+    error = {"error": question.output} if question.kind == "fail" else {}
     reply = home.client.hook("claude-code", event, question.id, cwd=folder, **tool, **error)
     return _judge_texts(project, question, [unescape(reply.text)] if reply.text else [])
 

@@ -362,14 +362,8 @@ def test_list_tells_what_is_installed(home: Path) -> None:
         "copilot": "not installed",
     }
     assert "gone/memd_client/hook.py" in rows["cursor"]["problem"]
-    assert rows["claude-code"]["events"] == [
-        "SessionStart",
-        "UserPromptSubmit",
-        "PreCompact",
-        "SessionEnd",
-        "PreToolUse",
-        "PostToolUseFailure",
-    ]
+    events = "SessionStart UserPromptSubmit PreCompact SessionEnd PreToolUse PostToolUseFailure"
+    assert rows["claude-code"]["events"] == events.split()
 
 
 def test_list_calls_hooks_of_an_older_release_incomplete(home: Path) -> None:

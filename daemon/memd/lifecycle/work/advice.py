@@ -26,7 +26,7 @@ from memd.lifecycle.hooks.prompts import is_common
 from memd.lifecycle.work.evidence import SessionPlaces
 from memd.lifecycle.work.fix import Repair, find_repair, held, success_line
 from memd.lifecycle.work.requests import Requests
-from memd.programs.work import WorkLog, error_line
+from memd.programs.work import WorkLog
 from memd.search.sessions import day_of
 from memd.sources.projects import find_project, is_in_project
 from memd.sources.work_rows import row_of
@@ -34,7 +34,7 @@ from memd.system.sqlite import Database
 from memd.text.query.word_forms import fold
 from memd.text.transcripts.injected import without_injected
 from memd.text.work.commands import is_looking
-from memd.text.work.errors import normalize_error
+from memd.text.work.errors import error_lines, normalize_error
 from memd_client.hooks import HookParams
 
 MAX_RUNS: Final = 300
@@ -164,7 +164,7 @@ def _working_form(db: Database, agent: Agent, row: WorkRow, params: HookParams) 
         runs = find_commands(db, success.subject, MAX_RUNS)
         last = next((run for run in runs if _invocation(run) == _invocation(success)), success)
         if last.status == "ok" and not (repair.is_same or _is_narrower(repair) or _edits(repair)):
-            error = _cut(error_line(repair.failure.detail), MAX_ERROR_CHARS)
+            error = _cut(_error_of(repair.failure), MAX_ERROR_CHARS)
             failed = f"`{row.text}` failed here{f' with: {error}' if error else ''}"
             text = f"{failed}. This succeeded: `{success_line(repair)}`"
             return _advice(agent, db, repair, FORM_HEADING, text, row.line)
@@ -173,7 +173,7 @@ def _working_form(db: Database, agent: Agent, row: WorkRow, params: HookParams) 
 
 def _fix_of(db: Database, agent: Agent, row: WorkRow, params: HookParams) -> Advice | None:
     """Return what fixed the same error of the same program."""
-    named = "".join(_LETTER.findall(_MASK.sub("", normalize_error(error_line(row.detail)))))
+    named = "".join(_LETTER.findall(_MASK.sub("", normalize_error(_error_of(row)))))
     if not row.error or len(named) < MIN_ERROR_LETTERS:
         return None
     scope = WorkScope(actions=(RAN,), except_session=params.session_id)
@@ -186,8 +186,11 @@ def _fix_of(db: Database, agent: Agent, row: WorkRow, params: HookParams) -> Adv
     project = find_project(params.cwd)
     for repair in repairs:
         is_here = bool(project) and is_in_project(facts[repair.failure.path].project, project)
-        if (is_here or not _edits(repair)) and _is_about(repair, row):
-            error = _cut(error_line(repair.failure.detail), MAX_ERROR_CHARS)
+        is_same = normalize_error(_error_of(repair.failure), exact=True) == normalize_error(
+            _error_of(row), exact=True
+        )
+        if (is_here or (is_same and not _edits(repair))) and _is_about(repair, row):
+            error = _cut(_error_of(repair.failure), MAX_ERROR_CHARS)
             return _advice(agent, db, repair, FIX_HEADING, f"{error}: {_told(repair)}", row.error)
     return None
 
@@ -240,11 +243,14 @@ def _invocation(row: WorkRow) -> tuple[str, str]:
     return " ".join(row.text.split()), row.folder
 
 
+def _error_of(row: WorkRow) -> str:
+    """Return the line of an output that its error's key is made from."""
+    return next(iter(error_lines(row.detail, is_failed=True)), "")
+
+
 def _values(row: WorkRow) -> frozenset[str]:
     """Return the quoted values in an error, which its key doesn't have: of a path, the name of the file."""
-    return frozenset(
-        value.rpartition("/")[2].casefold() for _, value in _QUOTED.findall(error_line(row.detail))
-    )
+    return frozenset(value.rpartition("/")[2].casefold() for _, value in _QUOTED.findall(_error_of(row)))
 
 
 def _is_about(repair: Repair, row: WorkRow) -> bool:

@@ -122,7 +122,7 @@ def test_meaning_of_a_setting_or_variable_is_a_sentence() -> None:
 def test_default_in_words_replaces_only_an_empty_default() -> None:
     in_words = [(key, field.default) for key, field in SETTINGS if field.about.default]
 
-    assert [key for key, default in in_words if default not in (None, "")] == []
+    assert [key for key, default in in_words if default not in (None, "", ())] == []
 
 
 def test_manifest_has_the_memory_settings_of_the_code() -> None:

@@ -62,6 +62,7 @@ MAX_COMMAND_CHARS: Final = 240
 
 MAX_ERROR_CHARS: Final = 100
 MAX_SPAN_CHARS: Final = 60
+LINE_END: Final = " ⏎ "
 
 NARROWING: Final = frozenset(
     "-k -run --lf --last-failed --filter --grep --lib --bin --test --tests --only --exclude --skip --ignore --deselect"
@@ -219,9 +220,16 @@ def _told(repair: Repair) -> str:
         if step.action == RAN:
             parts.append(f"ran `{step.text}`")
         else:
-            old, new = (_cut(span, MAX_SPAN_CHARS) for span in (step.detail, step.text))
+            old, new = _changed(step.detail, step.text), _changed(step.text, step.detail)
             parts.append(f"{step.action} {step.subject}" + (f": `{old}` → `{new}`" if old or new else ""))
     return "; then ".join(filter(None, ["; ".join(parts), f"`{success_line(repair)}` succeeded"]))
+
+
+def _changed(span: str, other: str) -> str:
+    """Return the lines of a span that the other one lacks, on one line: joined without a mark, code would be wrong."""
+    others = {line.strip() for line in other.split("\n")}
+    lines = [line.strip() for line in span.split("\n") if line.strip() not in others]
+    return _cut(LINE_END.join(filter(None, lines)), MAX_SPAN_CHARS)
 
 
 def _cut(text: str, limit: int) -> str:

@@ -26,6 +26,9 @@ MAX_KEY_CHARS: Final = 100
 MAX_WORD_CHARS: Final = 200
 """A longer word, such as a script in quotes, is shortened to its start and a hash."""
 
+CACHED_LINES: Final = 1_024
+"""Lines whose results are cached, because agents repeat their commands."""
+
 _MAX_DEPTH: Final = 4
 """Most shells that start each other in a line."""
 
@@ -83,6 +86,7 @@ class LineCommand(NamedTuple):
     rank: int
 
 
+@lru_cache(maxsize=CACHED_LINES)
 def command_key(line: str) -> str:
     """Return the program and subcommand of a line, such as `cargo test`; "" without a command."""
     command = _chosen(_commands(line[:MAX_LINE_CHARS]))
@@ -94,6 +98,7 @@ def program_of(line: str) -> str:
     return command_key(line).partition(" ")[0]
 
 
+@lru_cache(maxsize=CACHED_LINES)
 def normalize_command(line: str) -> str:
     """Return the command of a line in a form that is equal for two runs of the same invocation."""
     line = line[:MAX_LINE_CHARS]
@@ -137,7 +142,7 @@ def _chosen(pipes: list[list[LineCommand]]) -> LineCommand | None:
     return next((command for command in reversed(heads) if command.rank == rank), None)
 
 
-@lru_cache(maxsize=1_024)  # agents repeat their commands, and each line is asked for its key, form and rank
+@lru_cache(maxsize=CACHED_LINES)
 def _commands(line: str, depth: int = 0) -> list[list[LineCommand]]:
     """Return the commands of a line, by pipe."""
     pipes: list[list[LineCommand]] = [[]]

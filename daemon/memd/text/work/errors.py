@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import Final
@@ -75,7 +76,7 @@ def error_at(lines: list[str], *, is_failed: bool = False) -> int | None:
     """Return the number of the line that names the error; None without an error."""
     best, best_rank, is_traceback = None, 0, False
     for at, line in enumerate(lines):
-        rank = _rank(line.strip(), best_rank)
+        rank = _rank(line.strip()[:MAX_LINE_CHARS], best_rank)
         if _TRACEBACK.search(line):
             is_traceback = True
         elif is_traceback and not line[:1].isspace():
@@ -91,12 +92,12 @@ def error_at(lines: list[str], *, is_failed: bool = False) -> int | None:
 
 def is_error_message(line: str) -> bool:
     """Return whether a line has the structure of an error's message."""
-    return _rank(line.strip()) > 2
+    return _rank(line.strip()[:MAX_LINE_CHARS]) > 2
 
 
 def is_error(line: str) -> bool:
     """Return whether a line names or reports an error."""
-    return _rank(line.strip()) > 0
+    return _rank(line.strip()[:MAX_LINE_CHARS]) > 0
 
 
 def normalize_error(text: str, *, exact: bool = False) -> str:
@@ -129,9 +130,9 @@ def _lines_of(output: str) -> list[str]:
     return [line for line in lines if line]
 
 
+@lru_cache(maxsize=2_048)  # the key of an error is made from lines that were ranked for the excerpt
 def _rank(line: str, best: int = 0) -> int:
     """Return how well a line names an error, as far as that is better than the best line before it: 0 if it doesn't."""
-    line = line[:MAX_LINE_CHARS]
     if _is_cause(line):
         return 5
     if best < 4 and _is_detail(line):

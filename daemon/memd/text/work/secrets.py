@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Final
 
 from memd.text.data_files import read_sections, read_words
 from memd.text.lazy_pattern import lazy_pattern
 from memd.text.redact.secrets import REDACTION_MARK, is_literal, redact
-from memd.text.work.commands import all_commands
+from memd.text.work.commands import CACHED_LINES, all_commands
 from memd.text.work.errors import is_error
 
 _MAX_PASSES: Final = 8
@@ -60,6 +60,7 @@ _ASSIGNED = re.compile(
 _PATH = re.compile(r"~?/(?:[\w.@-]{0,20}/)*[\w.@-]{0,20}")
 
 
+@lru_cache(maxsize=CACHED_LINES)
 def redact_command(line: str) -> tuple[str, int]:
     """Return a command line without its secrets, and their number."""
     is_stored = any(_file_mode(written["path"]) for written in _WRITTEN.finditer(line))

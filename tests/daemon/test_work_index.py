@@ -63,7 +63,7 @@ def test_work_is_found_on_request_only(chat: Chat, tmp_path: Path) -> None:
         assert found(client, "okapi") == []
         (hit,) = client.search("integration fixtures.sql", kinds=["work"]).hits
         assert hit.snippet.startswith("$ make integration TOKEN=[redacted")
-        assert "[failed, exit status 2]\nExit code 2\nmake: *** No rule to make target" in hit.snippet
+        assert "[failed, exit status 2]\nmake: *** No rule to make target" in hit.snippet
         assert (hit.citation, hit.relevance) == (f"claude-code/{SESSION}#L2", "strong")
         assert hit.session is not None
         assert hit.session.project == "/home/eva/shop"

@@ -161,14 +161,16 @@ def _alike(
     messages = [line for line in lines if is_error_message(line)]
     query = "\n".join(_MASK.sub(" ", normalize_error(line, exact=True)) for line in lines) or error
     matches = [row for row, _ in find_work(db, plan_match(query).any or "", MAX_MATCHES, _SCOPE)]
-    for error in {*keys, *closeness}:
-        matches += find_by_error(db, error, MAX_MATCHES, _SCOPE)
+    for key in {*keys, *closeness}:
+        matches += find_by_error(db, key, MAX_MATCHES, _SCOPE)
     rows = {row.id: row for row in matches}
     shares = weigh_matches(db, query, [*rows], total)
     alike = list[tuple[WorkRow, float]]()
-    for key, row in rows.items():
+    for number, row in rows.items():
         near = closeness.get(row.error, 0.0)
-        relevance = max(shares[key] + CLOSENESS_WEIGHT * near, MIN_RELEVANCE if near >= SURE_CLOSENESS else 0)
+        relevance = max(
+            shares[number] + CLOSENESS_WEIGHT * near, MIN_RELEVANCE if near >= SURE_CLOSENESS else 0
+        )
         if row.error in keys or relevance >= MIN_RELEVANCE / 2:
             others = error_lines(row.detail, is_failed=True)
             if any(_with_names(line) in names for line in others):

@@ -348,7 +348,8 @@ def client_of_old_index() -> Any:
         db = apsw.Connection(str(home.state / "memory" / "main.memd.sqlite"))
         later = [str(row[1]) for row in db.execute("PRAGMA table_info(transcripts)")][4:]
         db.execute(
-            "DROP INDEX transcripts_by_session; DROP TABLE chunk_times; DROP TABLE work; DROP TABLE work_fts"
+            "DROP INDEX transcripts_by_session; DROP TABLE chunk_times; DROP VIEW steps; DROP TABLE work;"
+            "DROP TABLE work_sessions; DROP TABLE work_fts"
         )
         db.execute("PRAGMA user_version = 4")
         for column in later:

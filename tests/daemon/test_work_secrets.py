@@ -38,7 +38,10 @@ def test_no_planted_secret_of_work_is_stored_shown_or_logged() -> None:
                 FOLDER,
                 [
                     Said("user", f"{MARK}: please go on"),
-                    *(step_with(secret, at) for at, secret in enumerate(secrets[start : start + PER_SESSION])),
+                    *(
+                        step_with(secret, at)
+                        for at, secret in enumerate(secrets[start : start + PER_SESSION])
+                    ),
                     Said("assistant", "done"),
                 ],
             )

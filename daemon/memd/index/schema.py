@@ -133,7 +133,7 @@ def _add_work(db: Database) -> None:
     db.execute(
         """CREATE TABLE work (
           id INTEGER PRIMARY KEY,
-          path TEXT NOT NULL,
+          session INTEGER NOT NULL,
           place INTEGER NOT NULL,
           time_ms INTEGER NOT NULL,
           action TEXT NOT NULL,
@@ -147,10 +147,13 @@ def _add_work(db: Database) -> None:
           text TEXT NOT NULL,
           detail TEXT NOT NULL
         ) STRICT;
-        CREATE INDEX work_by_path ON work (path);
+        CREATE INDEX work_by_session ON work (session);
         CREATE INDEX work_by_command ON work (subject) WHERE action = 'ran';
         CREATE INDEX work_by_error ON work (error) WHERE error != '';
         CREATE INDEX work_by_file ON work (line) WHERE action != 'ran';
+
+        CREATE TABLE work_sessions (id INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE) STRICT;
+        CREATE VIEW steps AS SELECT w.*, s.path FROM work AS w JOIN work_sessions AS s ON s.id = w.session;
 
         CREATE VIRTUAL TABLE work_fts USING fts5 (
           text, detail, extra,

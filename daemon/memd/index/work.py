@@ -98,7 +98,7 @@ _COLUMNS = ", ".join(f"w.{name}" for name in WorkRow._fields)
 
 def store_work(db: Database, path: str, rows: Sequence[WorkRow]) -> None:
     """Replace the work of a conversation; rows that are unchanged at its beginning keep their ids."""
-    old = db.execute("SELECT id, digest FROM work WHERE path = ? ORDER BY id", (path,)).fetchall()
+    old = db.execute("SELECT id, digest FROM steps WHERE path = ? ORDER BY id", (path,)).fetchall()
     same = 0
     while same < min(len(old), len(rows)) and old[same][1] == rows[same].digest:
         same += 1
@@ -106,11 +106,13 @@ def store_work(db: Database, path: str, rows: Sequence[WorkRow]) -> None:
     new = rows[same:]
     if not new:
         return
-    first = int(str(db.execute("SELECT coalesce(max(id), 0) + 1 FROM work").get))
-    columns = ", ".join(WorkRow._fields)
+    first = get_int(db, "SELECT coalesce(max(id), 0) + 1 FROM work")
+    db.execute("INSERT OR IGNORE INTO work_sessions (path) VALUES (?)", (path,))
+    session = get_int(db, "SELECT id FROM work_sessions WHERE path = ?", (path,))
+    columns = WorkRow._fields[:-2]  # without the id and the path
     db.executemany(
-        f"INSERT INTO work ({columns}) VALUES ({', '.join('?' * len(WorkRow._fields))})",
-        (row._replace(id=key, path=path) for key, row in enumerate(new, first)),
+        f"INSERT INTO work ({', '.join(columns)}, id, session) VALUES ({', '.join('?' * (len(columns) + 2))})",
+        ((*_stored(row)[:-2], key, session) for key, row in enumerate(new, first)),
     )
     texts = [row.text if row.action == RAN else row.subject for row in new]
     details = [row.detail if row.action == RAN else f"{row.text}\n{row.detail}" for row in new]
@@ -126,7 +128,8 @@ def store_work(db: Database, path: str, rows: Sequence[WorkRow]) -> None:
 
 def forget_work(db: Database, path: str) -> None:
     """Delete the work of a conversation."""
-    _delete(db, [int(str(key)) for (key,) in db.execute("SELECT id FROM work WHERE path = ?", (path,))])
+    _delete(db, [int(str(key)) for (key,) in db.execute("SELECT id FROM steps WHERE path = ?", (path,))])
+    db.execute("DELETE FROM work_sessions WHERE path = ?", (path,))
 
 
 def find_work_sources(db: Database) -> list[str]:
@@ -139,7 +142,7 @@ def choose_work(db: Database, sources: Collection[str]) -> None:
     before = find_work_sources(db)
     others = db.execute(
         """SELECT path FROM files WHERE source NOT IN (SELECT value FROM json_each(?))
-           AND path IN (SELECT path FROM work)""",
+           AND path IN (SELECT path FROM work_sessions)""",
         (json.dumps(list(sources)),),
     ).fetchall()
     for (path,) in others:
@@ -155,9 +158,11 @@ def choose_work(db: Database, sources: Collection[str]) -> None:
 def count_work(db: Database) -> dict[str, WorkCounts]:
     """Return the amount of work by source; empty text for OpenClaw's."""
     rows = db.execute(
-        """SELECT t.program, sum(w.action = 'ran'), sum(w.action != 'ran'),
-             sum(octet_length(w.text) + octet_length(w.detail))
-           FROM work AS w CROSS JOIN transcripts AS t ON t.path = w.path GROUP BY t.program"""
+        """SELECT t.program, sum(w.commands), sum(w.files), sum(w.bytes)
+           FROM (SELECT session, sum(action = 'ran') AS commands, sum(action != 'ran') AS files,
+                   sum(octet_length(text) + octet_length(detail)) AS bytes FROM work GROUP BY session) AS w
+             CROSS JOIN work_sessions AS s ON s.id = w.session CROSS JOIN transcripts AS t ON t.path = s.path
+           GROUP BY t.program"""
     )
     return {str(program): WorkCounts(*(int(str(number)) for number in counts)) for program, *counts in rows}
 
@@ -167,7 +172,7 @@ def find_changed_files(db: Database, paths: Collection[str]) -> dict[str, dict[s
     files: dict[str, dict[str, str]] = {}
     condition = "action NOT IN ('ran', 'read') AND path IN (SELECT value FROM json_each(?))"
     rows = db.execute(
-        f"SELECT path, subject, action FROM work WHERE {condition} ORDER BY id", (json.dumps(list(paths)),)
+        f"SELECT path, subject, action FROM steps WHERE {condition} ORDER BY id", (json.dumps(list(paths)),)
     )
     for path, subject, action in rows:
         files.setdefault(str(path), {})[str(subject)] = str(action)
@@ -177,7 +182,7 @@ def find_changed_files(db: Database, paths: Collection[str]) -> dict[str, dict[s
 def has_work(db: Database, project: str = "") -> bool:
     """Return whether there is any work, or any of a project."""
     condition, values = _condition(WorkScope(project=project or None))
-    return db.execute(f"SELECT 1 FROM work AS w WHERE {condition} LIMIT 1", values).fetchone() is not None
+    return db.execute(f"SELECT 1 FROM steps AS w WHERE {condition} LIMIT 1", values).fetchone() is not None
 
 
 def find_work(
@@ -188,11 +193,11 @@ def find_work(
         return []
     condition, values = _condition(scope)
     rows = db.execute(
-        f"""SELECT {_COLUMNS}, -f.rank FROM work_fts AS f CROSS JOIN work AS w ON w.id = f.rowid
+        f"""SELECT {_COLUMNS}, -f.rank FROM work_fts AS f CROSS JOIN steps AS w ON w.id = f.rowid
             WHERE f.work_fts MATCH :match AND {condition} ORDER BY f.rank, w.id DESC LIMIT :limit""",
         {**values, "match": match, "limit": limit},
     )
-    return [(WorkRow._make(row[:-1]), float(row[-1])) for row in rows]
+    return [(_row(row), float(row[-1])) for row in rows]
 
 
 def find_by_error(
@@ -202,7 +207,7 @@ def find_by_error(
     condition, values = _condition(scope)
     return _rows(
         db.execute(
-            f"""SELECT {_COLUMNS} FROM work AS w WHERE w.error = :error AND w.error != '' AND {condition}
+            f"""SELECT {_COLUMNS} FROM steps AS w WHERE w.error = :error AND w.error != '' AND {condition}
                 AND (:containing = '' OR instr(lower(w.detail), :containing))
                 ORDER BY w.time_ms DESC, w.id DESC LIMIT :limit""",
             {**values, "error": error, "limit": limit, "containing": containing},
@@ -215,7 +220,7 @@ def find_failures(db: Database, limit: int, scope: WorkScope = EVERYTHING) -> li
     condition, values = _condition(scope)
     return _rows(
         db.execute(
-            f"""SELECT {_COLUMNS}, max(w.id) FROM work AS w WHERE w.error != '' AND {condition}
+            f"""SELECT {_COLUMNS}, max(w.id) FROM steps AS w WHERE w.error != '' AND {condition}
                 GROUP BY w.error ORDER BY max(w.id) DESC LIMIT :limit""",
             {**values, "limit": limit},
         )
@@ -227,7 +232,7 @@ def find_commands(db: Database, key: str, limit: int, scope: WorkScope = EVERYTH
     condition, values = _condition(scope)
     return _rows(
         db.execute(
-            f"""SELECT {_COLUMNS} FROM work AS w WHERE w.action = 'ran' AND {condition}
+            f"""SELECT {_COLUMNS} FROM steps AS w WHERE w.action = 'ran' AND {condition}
                 AND w.subject >= :key AND w.subject < :key || '!' -- the key itself, or with a space behind it
                 ORDER BY w.time_ms DESC, w.id DESC LIMIT :limit""",
             {**values, "key": key, "limit": limit},
@@ -244,7 +249,7 @@ def find_by_file(db: Database, names: Collection[str], limit: int) -> list[WorkR
     """Return steps with files of some base names, the newest first."""
     return _rows(
         db.execute(
-            f"""SELECT {_COLUMNS} FROM work AS w WHERE w.action != 'ran' AND w.line IN (SELECT value FROM json_each(?))
+            f"""SELECT {_COLUMNS} FROM steps AS w WHERE w.action != 'ran' AND w.line IN (SELECT value FROM json_each(?))
                 ORDER BY w.time_ms DESC, w.id DESC LIMIT ?""",
             (json.dumps(sorted(names)), limit),
         )
@@ -257,7 +262,7 @@ def load_steps(
     """Return the steps of a conversation in order, from one id to another, both included, and from a place on."""
     return _rows(
         db.execute(
-            f"""SELECT {_COLUMNS} FROM work AS w WHERE w.path = ? AND w.id BETWEEN ? AND ? AND w.place >= ?
+            f"""SELECT {_COLUMNS} FROM steps AS w WHERE w.path = ? AND w.id BETWEEN ? AND ? AND w.place >= ?
                 ORDER BY w.id LIMIT ?""",
             (path, first, last, place, limit),
         )
@@ -265,8 +270,17 @@ def load_steps(
 
 
 def _rows(rows: Iterable[Sequence[object]]) -> list[WorkRow]:
-    count = len(WorkRow._fields)
-    return [WorkRow._make(row[:count]) for row in rows]
+    return [_row(row) for row in rows]
+
+
+def _row(values: Sequence[object]) -> WorkRow:
+    row = WorkRow._make(values[: len(WorkRow._fields)])
+    return row if row.line else row._replace(line=row.text)
+
+
+def _stored(row: WorkRow) -> WorkRow:
+    """Return a row as it is stored: most commands are equal to their normalized line, which is then left out."""
+    return row._replace(line="") if row.action == RAN and row.line == row.text else row
 
 
 def _delete(db: Database, ids: Sequence[int]) -> None:

@@ -104,7 +104,7 @@ def test_index_of_an_earlier_release_reads_sessions_with_unknown_records_again()
         store_transcript(db, "codex/b", StoredTranscript([1], facts=SessionFacts("codex", "b")))
     for column in ("release", "unknown_types", "commands", "files"):
         db.execute(f"ALTER TABLE transcripts DROP COLUMN {column}")
-    db.execute("DROP TABLE work; DROP TABLE work_fts;")
+    db.execute("DROP VIEW steps; DROP TABLE work; DROP TABLE work_sessions; DROP TABLE work_fts;")
     db.pragma("user_version", 6)
     with transaction(db):
         migrate(db)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
@@ -57,11 +57,12 @@ class HitCurrency:
         """Return hits with the verdicts that git gives in time, and that fit into the limit of characters."""
         if not hits or not self._is_enabled:
             return hits
-        paths = [hit.path for hit in hits if hit.session is not None]
+        conversations = [hit for hit in hits if hit.session is not None]
         files = {} if view.disk is None else view.disk.files
         origins = {hit.path: Origin((files[hit.path].location,)) for hit in hits if hit.path in files}
         with suppress(MemdError):  # then conversations have no verdicts
-            origins |= await self._index.read(lambda db: _find_sessions(db, paths)) if paths else {}
+            if conversations:
+                origins |= await self._index.read(lambda db: _find_sessions(db, conversations))
         pairs = [(hit, origins.get(hit.path)) for hit in hits]
         verdicts, is_complete = await trio.to_thread.run_sync(_find_all, pairs, self._cached)
         if not is_complete and self._threads.available_tokens:
@@ -77,7 +78,11 @@ class HitCurrency:
         return hits
 
 
-def _find_sessions(db: Database, paths: Collection[str]) -> dict[str, Origin]:
+def _find_sessions(db: Database, hits: Sequence[Hit]) -> dict[str, Origin]:
+    """Return the origins of the conversations whose hits name something: a long one has thousands of steps."""
+    paths = {hit.path for hit in hits if find_names(hit.snippet)}
+    if not paths:
+        return {}
     facts, files = load_session_facts(db, paths), find_changed_files(db, paths)
     return {
         path: Origin((session.cwd, session.project), session.updated_ms, files.get(path, {}))

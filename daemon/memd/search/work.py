@@ -8,12 +8,10 @@ from memd.index.transcripts import load_session_facts
 from memd.index.work import RAN, WorkRow, WorkScope, find_work
 from memd.programs.catalog import OPENCLAW_SOURCE
 from memd.search.sessions import day_of, session_info
+from memd.search.snippets import MAX_SNIPPET_CHARACTERS
 from memd.system.sqlite import Database
 from memd.text.query.keywords import plan_match
 from memd_client.messages import Hit
-
-MAX_SNIPPET_CHARS = 695
-"""As of every hit."""
 
 
 def search_work(
@@ -45,7 +43,7 @@ def search_work(
                 score=round((0.5 if is_complete else 0.0) + 0.5 * rank / (rank + 10), 4),
                 vector_score=None,
                 text_score=rank,
-                snippet=describe_step(row)[:MAX_SNIPPET_CHARS],
+                snippet=describe_step(row)[:MAX_SNIPPET_CHARACTERS],
                 source=source,
                 citation=f"{row.path}#L{row.place}",
                 relevance="strong" if is_complete else "weak",

@@ -45,7 +45,7 @@ _PATH_END = re.compile(r"<path>/[^\s'\"`,;:)\]}]*")
 _SCOPE: Final = WorkScope(actions=(RAN,), statuses=("failed",))
 
 
-class Found(NamedTuple):
+class RepairMatch(NamedTuple):
     """A repair of a failure like the error; `is_lasting` if the error didn't come back in the session."""
 
     repair: Repair
@@ -59,7 +59,7 @@ async def find_fixes(registry: AgentRegistry, params: FixParams) -> FixReply:
     if not params.error.strip():
         raise QueryEmptyError("the error is empty")
     project = await trio.to_thread.run_sync(find_project, params.project)
-    repairs, searched, unfixed = list[Found](), 0, 0
+    repairs, searched, unfixed = list[RepairMatch](), 0, 0
     for agent in registry.recalled(params.agent):
         found, failures, others = await agent.perform(partial(_search, agent=agent, error=params.error))
         repairs += found
@@ -80,11 +80,11 @@ async def find_fixes(registry: AgentRegistry, params: FixParams) -> FixReply:
     return FixReply([fix for _, fix in fixes[: params.limit]], reruns, unfixed, searched)
 
 
-def _preference(found: Found) -> tuple[bool, float, int, int]:
+def _preference(found: RepairMatch) -> tuple[bool, float, int, int]:
     return found.is_lasting, found.relevance, -len(found.repair.steps), found.repair.success.time_ms
 
 
-def _fix(found: Found, sessions: int) -> Fix:
+def _fix(found: RepairMatch, sessions: int) -> Fix:
     repair = found.repair
     return Fix(
         error=next(iter(error_lines(repair.failure.detail, is_failed=True)), ""),
@@ -112,7 +112,7 @@ def _resembles(error: str, other: str) -> bool:
     return sum(block.size for block in blocks if block.size > 3) >= MIN_SHARED * min(len(one), len(two))
 
 
-async def _search(opened: OpenAgent, agent: Agent, error: str) -> tuple[list[Found], int, int]:
+async def _search(opened: OpenAgent, agent: Agent, error: str) -> tuple[list[RepairMatch], int, int]:
     """Return repairs of failures like an error, the number of all failures, and that of alike ones without a repair."""
     await catch_up(opened)
     total = await opened.index_file.read(partial(count_runs, status="failed"))
@@ -130,17 +130,19 @@ async def _search(opened: OpenAgent, agent: Agent, error: str) -> tuple[list[Fou
     return found, total, unfixed
 
 
-def _repairs(db: Database, agent: Agent, alike: Sequence[tuple[WorkRow, float]]) -> tuple[list[Found], int]:
+def _repairs(
+    db: Database, agent: Agent, alike: Sequence[tuple[WorkRow, float]]
+) -> tuple[list[RepairMatch], int]:
     """Return repairs of failures, each with the failure's relevance, and the number of failures without one."""
     places = SessionPlaces(agent, db, {row.path for row, _ in alike})
-    repairs, unfixed = dict[int, Found](), 0
+    repairs, unfixed = dict[int, RepairMatch](), 0
     for row, relevance in alike:
         repair = find_repair(load_steps(db, row.path, row.id, limit=MAX_LATER_STEPS))
         if repair is None:
             unfixed += 1
             continue
         later = find_by_error(db, repair.failure.error, MAX_MATCHES, _SCOPE)
-        repairs.setdefault(repair.success.id, Found(repair, places, relevance, held(repair, later)))
+        repairs.setdefault(repair.success.id, RepairMatch(repair, places, relevance, held(repair, later)))
     return [*repairs.values()], unfixed
 
 

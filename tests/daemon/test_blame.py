@@ -173,6 +173,8 @@ def test_session_that_only_read_a_file_answers_if_no_other_touched_it(
     assert blame(daemon, user / "README.md").names == named.names, "as typed in another folder"
     with pytest.raises(BadParamsError):
         blame(daemon, " ")
+    with pytest.raises(BadParamsError, match="is a folder"):
+        blame(daemon, user / "shop" / "src")
 
 
 def test_files_of_a_subject_are_those_changed_after_the_request_that_named_it(

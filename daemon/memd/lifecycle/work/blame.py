@@ -20,6 +20,7 @@ from memd.lifecycle.work.evidence import SessionPlaces, read_work
 from memd.lifecycle.work.file_names import FileName, committed, is_same_file, locate, names_by_git, with_moves
 from memd.lifecycle.work.requests import Requests
 from memd.system.sqlite import Database
+from memd.system.untrusted import on_one_line
 from memd_client.errors import BadParamsError
 from memd_client.work import BlameParams, BlameReply, FileTouch
 
@@ -37,6 +38,10 @@ async def find_touches(registry: AgentRegistry, params: BlameParams) -> BlameRep
         raise BadParamsError("blame: the file is empty")
     agents, names, end = registry.recalled(params.agent), list[FileName](), params.file
     if os.path.isabs(params.file):
+        if await trio.to_thread.run_sync(os.path.isdir, params.file):
+            raise BadParamsError(
+                f"blame: {on_one_line(params.file, 200)} is a folder", hint="name one of the files in it"
+            )
         names = await trio.to_thread.run_sync(lambda: names_by_git(locate(params.file)))
         for agent in agents * 2:  # what one agent moved, another may have moved before
             names = await read_work(agent, partial(with_moves, names=names))

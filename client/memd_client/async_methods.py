@@ -126,6 +126,7 @@ class AsyncMethods:
         caller: str = "",
         until: str | None = None,
         kinds: Sequence[str] | None = None,
+        origins: Sequence[str] | None = None,
     ) -> SearchReply:
         """Search an agent's memory by keywords and vectors, as the files are now.
 
@@ -159,6 +160,7 @@ class AsyncMethods:
             until: Only what was said or written up to the end of a day (`2026-11-30`), or before a duration (`7d`).
             kinds: Only `notes`, `conversations`, or both; or `work` alone: commands that agents ran and files that they
                 read or changed, by keywords; None: notes and conversations.
+            origins: Only text of these origins: `user`, `agent`, `program`, `outside`; None: all.
 
         Returns:
             `hits`, best first, each with `path`, `start_line` and `end_line` (from 1, inclusive), `score` (0 to 1),
@@ -194,6 +196,7 @@ class AsyncMethods:
                 caller=caller,
                 until=until,
                 kinds=kinds,
+                origins=origins,
             )
         )
 
@@ -219,6 +222,7 @@ class AsyncMethods:
         caller: str = "",
         until: str | None = None,
         kinds: Sequence[str] | None = None,
+        origins: Sequence[str] | None = None,
     ) -> SearchAgentsReply:
         """Search the memory of several agents and return their hits in one list.
 
@@ -243,6 +247,7 @@ class AsyncMethods:
             caller: As in `search`.
             until: As in `search`.
             kinds: As in `search`.
+            origins: As in `search`.
 
         Returns:
             `hits` as in `search`, best first, each with its `agent`; `agents`, a row for each: `mode`, `degraded`,
@@ -275,6 +280,7 @@ class AsyncMethods:
                 caller=caller,
                 until=until,
                 kinds=kinds,
+                origins=origins,
             )
         )
 

@@ -107,6 +107,11 @@ Kinds = Annotated[
     list[Annotated[str, Meta(pattern=rf"^(?:{'|'.join(KINDS)})\Z")]],
     Meta(min_length=1, max_length=len(KINDS), extra={"expected": f"one or more of {', '.join(KINDS)}"}),
 ]
+ORIGINS = ("user", "agent", "program", "outside")
+Origins = Annotated[
+    list[Annotated[str, Meta(pattern=rf"^(?:{'|'.join(ORIGINS)})\Z")]],
+    Meta(min_length=1, max_length=len(ORIGINS), extra={"expected": f"one or more of {', '.join(ORIGINS)}"}),
+]
 Names = Annotated[list[Word], Meta(max_length=64)]
 SourceNames = Annotated[
     list[Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9_-]{0,39}\Z")]],

@@ -139,6 +139,7 @@ def search(
     caller: str = "",
     until: str | None = None,
     kinds: Sequence[str] | None = None,
+    origins: Sequence[str] | None = None,
 ) -> PreparedRequest[SearchReply]:
     """Return the request of `Client.search`."""
     params = SearchParams(
@@ -161,6 +162,7 @@ def search(
         caller=caller,
         until=until,
         kinds=None if kinds is None else list(kinds),
+        origins=None if origins is None else list(origins),
     )
     return prepare("search", params, SearchReply)
 
@@ -186,6 +188,7 @@ def search_agents(
     caller: str = "",
     until: str | None = None,
     kinds: Sequence[str] | None = None,
+    origins: Sequence[str] | None = None,
 ) -> PreparedRequest[SearchAgentsReply]:
     """Return the request of `Client.search_agents`."""
     params = SearchAgentsParams(
@@ -208,6 +211,7 @@ def search_agents(
         caller=caller,
         until=until,
         kinds=None if kinds is None else list(kinds),
+        origins=None if origins is None else list(origins),
     )
     return prepare("search_agents", params, SearchAgentsReply)
 

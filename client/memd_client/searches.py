@@ -16,6 +16,7 @@ from memd_client.limits import (
     MaxResults,
     Milliseconds,
     Name,
+    Origins,
     Path,
     Projects,
     Query,
@@ -60,6 +61,7 @@ class SearchParams(Record, frozen=True):
         until: Only what was said or written up to the end of a day (`2026-11-30`), or before a duration (`7d`).
         kinds: Only `notes`, `conversations`, or both; or `work` alone: commands that agents ran and files that they
             read or changed, by keywords; None: notes and conversations.
+        origins: Only text of these origins: `user`, `agent`, `program`, `outside`; None: all.
 
     Returns:
         `hits`, best first, each with `path`, `start_line` and `end_line` (from 1, inclusive), `score` (0 to 1),
@@ -94,6 +96,7 @@ class SearchParams(Record, frozen=True):
     caller: Name = ""
     until: Since | None = None
     kinds: Kinds | None = None
+    origins: Origins | None = None
 
 
 class Supersession(Record, frozen=True):
@@ -167,6 +170,9 @@ class Hit(Record, frozen=True):
         is_cut_above: It starts inside a sentence or a list item.
         is_cut_below: It ends inside a sentence or a list item.
         currency: None, or whether something that it names still holds.
+        origin: Whose words it is: `user`, `agent` (also if the author is unknown), `program` (output of tools, work) or
+            `outside` (fetched pages, mail, text of other people); of several lines the least trusted.
+        origin_reason: Why it is `outside`; empty if it is not.
     """
 
     path: str
@@ -191,6 +197,8 @@ class Hit(Record, frozen=True):
     is_cut_above: bool = False
     is_cut_below: bool = False
     currency: Currency | None = None
+    origin: str = "agent"
+    origin_reason: str = ""
 
 
 class PendingChanges(Record, frozen=True):
@@ -271,6 +279,7 @@ class SearchAgentsParams(Record, frozen=True):
         caller: As in `search`.
         until: As in `search`.
         kinds: As in `search`.
+        origins: As in `search`.
 
     Returns:
         `hits` as in `search`, best first, each with its `agent`; `agents`, a row for each: `mode`, `degraded`,
@@ -302,6 +311,7 @@ class SearchAgentsParams(Record, frozen=True):
     caller: Name = ""
     until: Since | None = None
     kinds: Kinds | None = None
+    origins: Origins | None = None
 
 
 class SearchedAgent(Record, frozen=True):

@@ -623,6 +623,8 @@ export interface SearchParams {
   /** Only `notes`, `conversations`, or both; or `work` alone: commands that agents ran and files that they read or
    * changed, by keywords; null: notes and conversations. */
   kinds?: string[] | null;
+  /** Only text of these origins: `user`, `agent`, `program`, `outside`; null: all. */
+  origins?: string[] | null;
 }
 
 /**
@@ -739,6 +741,11 @@ export interface Hit {
   is_cut_below: boolean;
   /** null, or whether something that it names still holds. */
   currency: Currency | null;
+  /** Whose words it is: `user`, `agent` (also if the author is unknown), `program` (output of tools, work) or `outside`
+   * (fetched pages, mail, text of other people); of several lines the least trusted. */
+  origin: string;
+  /** Why it is `outside`; empty if it is not. */
+  origin_reason: string;
 }
 
 /**
@@ -846,6 +853,8 @@ export interface SearchAgentsParams {
   until?: string | null;
   /** As in `search`. */
   kinds?: string[] | null;
+  /** As in `search`. */
+  origins?: string[] | null;
 }
 
 /**

@@ -118,7 +118,7 @@ export const SHAPES = {
   },
   Hit: {
     needs: ["path", "start_line", "end_line", "score", "vector_score", "text_score", "snippet", "source", "citation"],
-    defaults: {"copies": 1, "explain": null, "annotations": null, "agent": null, "relevance": "strong", "superseded_by": null, "session": null, "spans": [], "date": "", "heading": "", "is_cut_above": false, "is_cut_below": false, "currency": null},
+    defaults: {"copies": 1, "explain": null, "annotations": null, "agent": null, "relevance": "strong", "superseded_by": null, "session": null, "spans": [], "date": "", "heading": "", "is_cut_above": false, "is_cut_below": false, "currency": null, "origin": "agent", "origin_reason": ""},
     holds: {"superseded_by": ["Supersession", false], "session": ["SessionInfo", false], "currency": ["Currency", false]},
   },
   PendingChanges: {
@@ -463,8 +463,8 @@ export const PARAMS = {
   hello: ["protocol", "client", "version", "state_dir"],
   status: ["agent", "deep"],
   metrics: [],
-  search: ["query", "agent", "max_results", "min_score", "sources", "path", "deadline_ms", "explain", "lexical_only", "active_projects", "exclude_session", "max_chars", "include_weak", "project", "since", "limit_weak", "caller", "until", "kinds"],
-  search_agents: ["query", "agents", "max_results", "min_score", "sources", "path", "deadline_ms", "explain", "lexical_only", "active_projects", "exclude_session", "max_chars", "include_weak", "project", "since", "limit_weak", "caller", "until", "kinds"],
+  search: ["query", "agent", "max_results", "min_score", "sources", "path", "deadline_ms", "explain", "lexical_only", "active_projects", "exclude_session", "max_chars", "include_weak", "project", "since", "limit_weak", "caller", "until", "kinds", "origins"],
+  search_agents: ["query", "agents", "max_results", "min_score", "sources", "path", "deadline_ms", "explain", "lexical_only", "active_projects", "exclude_session", "max_chars", "include_weak", "project", "since", "limit_weak", "caller", "until", "kinds", "origins"],
   get: ["path", "agent", "from_line", "lines", "include_conversations"],
   files: ["agent", "sources", "offset", "limit"],
   index: ["agent", "force"],

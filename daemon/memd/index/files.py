@@ -20,6 +20,7 @@ from memd.index.keyword import Scope, insert_words_of_file, scope_sql
 from memd.index.meta import EXCLUSIONS, active_space, bump_generation, set_meta
 from memd.index.meta import generation as generation
 from memd.index.numbers import pack_ids, unpack_ids
+from memd.index.origins import forget_origins
 from memd.index.work import forget_work
 from memd.system.sqlite import Database, get_int
 from memd.text.cut.chunking import Chunk
@@ -173,6 +174,7 @@ def forget_file(db: Database, path: str) -> IndexChange:
     db.execute("DELETE FROM files WHERE path = ?", (path,))
     db.execute("DELETE FROM transcripts WHERE path = ?", (path,))
     forget_work(db, path)
+    forget_origins(db, path)
     store_annotations(db, path, ())
     leaving = _hashes_unused(db, {digest for _, digest in rows})
     return _follow(db, 0, bool(rows), (), leaving)

@@ -37,7 +37,8 @@ class Scope(Struct, frozen=True):
     `path_prefix` is the beginning of the index path (`memory/2026-`). `except_conversation` is the path of a
     transcript whose last conversation is excluded, `except_session` a session that is excluded, by its id.
     `project` is the name or path of the project in which a conversation was held. `since_ms` is the earliest time
-    at which text was said or written, `until_ms` the time before which it was.
+    at which text was said or written, `until_ms` the time before which it was. `origins` is a bit mask: text with a
+    line of one of these origins.
     """
 
     sources: tuple[str, ...] | None = None
@@ -47,6 +48,7 @@ class Scope(Struct, frozen=True):
     project: str | None = None
     since_ms: int | None = None
     until_ms: int | None = None
+    origins: int | None = None
 
     @property
     def is_by_source(self) -> bool:
@@ -85,6 +87,9 @@ def scope_sql(scope: Scope | None, alias: str = "c") -> tuple[str, Bindings]:
         )
         values["since"] = scope.since_ms or 0
         values["until"] = LATEST_MS if scope.until_ms is None else scope.until_ms
+    if scope is not None and scope.origins is not None:
+        terms.append(f"{alias}.origins & :origins")
+        values["origins"] = scope.origins
     return " AND ".join(terms), values
 
 

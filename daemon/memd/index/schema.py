@@ -165,6 +165,34 @@ def _add_work(db: Database) -> None:
     db.execute("INSERT INTO work_fts (work_fts, rank) VALUES ('rank', ?)", (WORK_RANK,))
 
 
+def _add_origins(db: Database) -> None:
+    """Add whose words the lines of files are, and hashes of what sessions read; everything is read again for it."""
+    db.execute(
+        """CREATE TABLE origins (
+          path TEXT PRIMARY KEY,
+          default_origin INTEGER NOT NULL,
+          reasons TEXT NOT NULL,
+          numbers BLOB NOT NULL
+        ) STRICT, WITHOUT ROWID;
+
+        CREATE TABLE fetched (
+          id INTEGER PRIMARY KEY,
+          path TEXT NOT NULL,
+          time_ms INTEGER NOT NULL,
+          origin INTEGER NOT NULL,
+          what TEXT NOT NULL,
+          digest INTEGER NOT NULL,
+          hashes BLOB NOT NULL
+        ) STRICT;
+        CREATE INDEX fetched_by_path ON fetched (path);
+        CREATE INDEX fetched_by_time ON fetched (time_ms);
+
+        ALTER TABLE chunks ADD COLUMN origins INTEGER NOT NULL DEFAULT 2;
+        UPDATE files SET hash = '', mtime_ns = 0
+        WHERE path NOT IN (SELECT path FROM transcripts WHERE is_deleted = 1);"""
+    )
+
+
 MIGRATIONS: tuple[Callable[[Database], None], ...] = (
     _create,
     _add_transcripts,
@@ -174,6 +202,7 @@ MIGRATIONS: tuple[Callable[[Database], None], ...] = (
     _add_conversations,
     _add_unknown_types,
     _add_work,
+    _add_origins,
 )
 """Migration n changes a file from `user_version` n to n + 1."""
 

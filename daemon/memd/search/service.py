@@ -35,6 +35,7 @@ from memd.sync.search_scheduler import SearchScheduler
 from memd.sync.text.text_sync import TextSync
 from memd.system.clock import Clock
 from memd.text.query.since import parse_since, parse_until
+from memd.text.trust.origins import mask_of
 from memd.vector_search.active_provider import ActiveProvider
 from memd.vector_search.agent_vectors import VectorSearchManager
 from memd_client.errors import (
@@ -219,6 +220,7 @@ class SearchService:
             params.project,
             since_ms,
             None if params.until is None else parse_until(params.until, self._clock()),
+            None if params.origins is None else mask_of(params.origins),
         )
         notes = tuple(name for name in self._notes if sources is None or name in sources)
         has_conversations = any(sources is None or name in sources for name in self._conversations)

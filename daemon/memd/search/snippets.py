@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from memd.index.copies import find_copies
 from memd.index.files import ChunkRow
+from memd.index.origins import load_origins
 from memd.index.regions import load_regions
 from memd.index.snapshot import Database, Snapshot
 from memd.search.choose import HitCandidate, ShownText, choose
@@ -36,6 +37,7 @@ from memd.text.cut.windows import Region, SpanScore, Window, grow_window
 from memd.text.lines import start_of_line
 from memd.text.query.dates import day_of_note
 from memd.text.query.word_forms import has_words, matched_spans
+from memd.text.trust.origins import ORIGINS, UNKNOWN, LineOrigins
 from memd_client.hit_text import (
     MAX_WEAK_BESIDE_STRONG,
     MAX_WEAK_HITS,
@@ -227,8 +229,10 @@ class HitMaker:
     """Makes hits of chosen candidates: location, score, relevance, session, spans."""
 
     def __init__(self, db: Database, query: Query, ranking: Ranking) -> None:
+        self._db = db
         self._query = query
         self._ranking = ranking
+        self._origins: dict[str, LineOrigins] = {}
         self._relevance = HitRelevance(query, ranking)
         self._sessions = HitSessions(db, query.limits.conversations)
         corrections = chain.from_iterable(ranking.candidates.corrections.values())
@@ -271,6 +275,7 @@ class HitMaker:
         lines = range(window.start_line, window.end_line + 1)
         numbers = _line_numbers(lines, line_map)
         session = self._sessions.find(row.path, lines[-1], text) if is_conversation else None
+        origins = self._origins_of(row.path)
         return Hit(
             path=row.path,
             start_line=numbers[0],
@@ -292,7 +297,15 @@ class HitMaker:
             heading="" if is_conversation else _heading(choice, row, window),
             is_cut_above=window.is_cut_above,
             is_cut_below=window.is_cut_below,
+            origin=ORIGINS[origins.lowest(window.start_line, window.end_line)],
+            origin_reason=origins.reason(window.start_line, window.end_line),
         )
+
+    def _origins_of(self, path: str) -> LineOrigins:
+        """Return whose words the lines of a file are."""
+        if path not in self._origins:
+            self._origins[path] = load_origins(self._db, [path]).get(path, UNKNOWN)
+        return self._origins[path]
 
     def _explain(self, item: Ranked, numbers: Sequence[int]) -> dict[str, Any]:
         """Return the lines of a hit, and how likely it holds what the query asks for, with what that depends on."""

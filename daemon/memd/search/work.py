@@ -11,6 +11,7 @@ from memd.search.sessions import day_of, session_info
 from memd.search.snippets import MAX_SNIPPET_CHARACTERS
 from memd.system.sqlite import Database
 from memd.text.query.keywords import plan_match
+from memd.text.trust.origins import ORIGINS, PROGRAM
 from memd_client.messages import Hit
 
 
@@ -51,6 +52,7 @@ def search_work(
                 if session is not None and source != OPENCLAW_SOURCE
                 else None,
                 date=day_of(row.time_ms),
+                origin=ORIGINS[PROGRAM],
             )
         )
     return hits

@@ -16,6 +16,7 @@ from memd.system.safe_open import FileStat
 from memd.text.language.spelling import WHITESPACE
 from memd.text.redact.secrets import redact
 from memd.text.transcripts.injected import without_injected
+from memd.text.trust.origins import AGENT, UNKNOWN, USER, LineOrigins
 
 RECENT_CONVERSATIONS = 4
 """Conversations whose state is cached, so that only additions are parsed. More concurrent ones are rare, and a state
@@ -30,6 +31,7 @@ MAX_TEXT_CHARS = 16_000_000
 """Characters of a conversation that are indexed: the newest ones."""
 
 _SPEAKERS = {"user": "User", "assistant": "Assistant"}
+_ORIGINS = {"user": USER, "assistant": AGENT}
 _RUN = re.compile(f"[{WHITESPACE}]+")
 
 
@@ -50,6 +52,7 @@ class ConversationText(Struct):
         times: For each line, when it was said, in milliseconds UTC, 0 if unknown; empty if no time is known.
         redactions: Number of redacted secrets.
         resets: Resets between conversations, in order.
+        origins: Whose words the lines are.
     """
 
     text: str = ""
@@ -57,13 +60,23 @@ class ConversationText(Struct):
     times: tuple[int, ...] = ()
     redactions: int = 0
     resets: tuple[Reset, ...] = ()
+    origins: LineOrigins = UNKNOWN
 
     def file_text(
         self, digest: str, stat: FileStat, facts: SessionFacts, work: tuple[WorkRow, ...] | None = None
     ) -> FileText:
         """Return the text as a `FileText` with the given hash, stat, facts of its session and work."""
         return FileText(
-            self.text, digest, *stat, self.numbers, self.redactions, self.resets, self.times, facts, work
+            self.text,
+            digest,
+            *stat,
+            self.numbers,
+            self.redactions,
+            self.resets,
+            self.times,
+            facts,
+            work,
+            self.origins,
         )
 
 
@@ -102,6 +115,7 @@ class ConversationLines(Struct):
                 Reset(bisect_left(numbers, each.end) + 1, bisect_left(numbers, each.first) + 1, each.at_ms)
                 for each in breaks
             ),
+            LineOrigins(bytes(_ORIGINS[each.message.role] for each in lines)),
         )
 
 

@@ -7,10 +7,12 @@ from typing import NamedTuple
 
 from msgspec import Struct, field
 
+from memd.index.origins import FetchedText
 from memd.index.transcripts import NO_FACTS, SessionFacts
 from memd.index.work import WorkRow
 from memd.programs.conversation import Conversation
 from memd.system.safe_open import FileStat
+from memd.text.trust.origins import UNKNOWN, LineOrigins
 from memd_client.messages import Problem, SkippedFile
 
 MEMORY = "memory"
@@ -71,6 +73,8 @@ class FileText(Struct, frozen=True):
         times: For a conversation, the time of each line in milliseconds UTC, 0 if unknown; empty if no time is known.
         facts: For a conversation, what is known about its session.
         work: For a conversation, what the agent did in it; None if that is unknown, so that what is indexed stays.
+        origins: Whose words the lines of `text` are.
+        fetches: For a conversation, the texts that it read; None if that is unknown, so that what is indexed stays.
     """
 
     text: str
@@ -85,6 +89,8 @@ class FileText(Struct, frozen=True):
     times: tuple[int, ...] = ()
     facts: SessionFacts = NO_FACTS
     work: tuple[WorkRow, ...] | None = None
+    origins: LineOrigins = UNKNOWN
+    fetches: tuple[FetchedText, ...] | None = None
 
 
 class Listing(Struct):

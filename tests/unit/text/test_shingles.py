@@ -31,7 +31,12 @@ def test_repeated_lines_of_a_copied_sentence_are_found_in_any_spelling(line: str
 
 @pytest.mark.parametrize(
     "line",
-    ["We pin nothing before the deploy", "the guide", "Roll back with `git revert`, then tag again", "新的账户"],
+    [
+        "We pin nothing before the deploy",
+        "the guide",
+        "Roll back with `git revert`, then tag again",
+        "新的账户",
+    ],
 )
 def test_repeated_lines_of_other_text_on_the_subject_are_not_found(line: str) -> None:
     assert repeated_lines([line], shingles_of(PAGE).__contains__) == []

@@ -15,6 +15,7 @@ from memd.index.annotations import has_current_annotations, note_current_annotat
 from memd.index.connection import Database, IndexFile
 from memd.index.files import FileRow, IndexChange, forget_file, load_files, publish_file, touch_file
 from memd.index.meta import ADOPTED, find_chunking_scheme, set_chunking_scheme
+from memd.index.origins import store_fetched, store_origins
 from memd.index.transcripts import StoredTranscript, store_transcript
 from memd.index.work import RAN, store_work
 from memd.settings.schema import Chunking
@@ -376,6 +377,9 @@ def _write(db: Database, draft: _Draft) -> IndexChange | None:
             facts = facts._replace(commands=commands, files=len(changed))
         transcript = StoredTranscript(file.line_map, file.times, file.redactions, last_from, facts)
         store_transcript(db, row.path, transcript)
+    store_origins(db, row.path, file.origins)
     if file.work is not None:
         store_work(db, row.path, file.work)
+    if file.fetches is not None:
+        store_fetched(db, row.path, file.fetches)
     return published

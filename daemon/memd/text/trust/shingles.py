@@ -10,12 +10,13 @@ import html
 import re
 import unicodedata
 import zlib
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from memd.text.tokens import folded_words, is_cjk
+from memd.text.tokens import encoded_words, folded_words, is_cjk
 
 SHINGLE_WORDS: Final = 5
 """Words of a run that are hashed. With fewer, everyday phrases repeat something from any long page."""
@@ -32,7 +33,7 @@ MIN_SHARE: Final = 0.6
 MIN_RUN: Final = 8.0
 """Words of a longer sentence that are enough, whatever their share."""
 
-_SENTENCE = re.compile(r"""(?<=[.!?。！？;；:])\s+|\n|(?<=[。！？])|\s[—–|]\s|["“”„«»「」]""")
+_SENTENCE = re.compile(r"""[.!?。！？;；:]\s+|\n|[。！？]|\s[—–|]\s|["“”„«»「」]""")
 _UNSEEN = re.compile(
     "[\xad\u034f\u061c\u115f\u1160\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff]"
 )
@@ -45,10 +46,13 @@ _FACTORS = np.array(
 
 def shingles_of(text: str) -> set[int]:
     """Return the hashes of a text: of its runs of words, and of its short sentences."""
-    hashes = set[int]()
-    for words in _sentences(text):
-        hashes |= set(_hashes(words))
-    hashes |= set(_hashes(folded_words(_plain(text))))  # a run may go on over the end of a sentence
+    plain = _plain(text)
+    words = encoded_words(plain)
+    hashes = set(_hashes(words))  # a run may go on over the end of a sentence
+    sentences = [encoded_words(sentence) for sentence in _SENTENCE.split(plain)]
+    for count in range(MIN_WORDS, SHINGLE_WORDS):  # the runs of longer ones are runs of the text
+        codes = _codes([word for words in sentences if len(words) == count for word in words])
+        hashes.update(_mixed(list(codes.reshape(-1, count).T)))
     return hashes
 
 
@@ -62,7 +66,7 @@ def repeated_lines(lines: Sequence[str], is_known: Callable[[int], bool]) -> lis
 
 
 def _is_repeated(words: Sequence[str], is_known: Callable[[int], bool]) -> bool:
-    hashes = _hashes(words)
+    hashes = _hashes([word.encode("utf-8", "replace") for word in words])
     covered = set[int]()
     for at, value in enumerate(hashes):
         if is_known(value):
@@ -89,16 +93,23 @@ def _sentences(text: str) -> Iterator[list[str]]:
             yield words
 
 
-def _hashes(words: Collection[str]) -> list[int]:
+def _hashes(words: Sequence[bytes]) -> list[int]:
     """Return the hashes of runs of words; of fewer words than a run has, one of all."""
     if len(words) < MIN_WORDS:
         return []
-    codes = np.fromiter(
-        (zlib.crc32(word.encode("utf-8", "replace")) for word in words), np.uint64, len(words)
-    )
-    run = min(SHINGLE_WORDS, len(words))
-    mixed = np.full(len(words) - run + 1, run, np.uint64)
-    for at in range(run):
-        mixed = (mixed ^ codes[at : at + len(mixed)]) * _FACTORS[at]
+    codes, run = _codes(words), min(SHINGLE_WORDS, len(words))
+    return _mixed([codes[at : len(words) - run + 1 + at] for at in range(run)])
+
+
+def _codes(words: Sequence[bytes]) -> NDArray[np.uint64]:
+    return np.fromiter(map(zlib.crc32, words), np.uint64, len(words))
+
+
+def _mixed(columns: Sequence[NDArray[np.uint64]]) -> list[int]:
+    """Return the hashes of runs of words, given the codes of all first words, of all second ones and so on."""
+    mixed = np.full(len(columns[0]), len(columns), np.uint64)
+    for codes, factor in zip(columns, _FACTORS, strict=False):
+        mixed = (mixed ^ codes) * factor
         mixed ^= mixed >> np.uint64(29)
-    return mixed.view(np.int64).tolist()
+    hashes: list[int] = mixed.view(np.int64).tolist()
+    return hashes

@@ -34,7 +34,7 @@ CJK_WEIGHT: Final = 0.4
 MIN_SHARE: Final = 0.6
 """Share of a sentence that must be repeated."""
 
-MIN_RUN: Final = 8.0
+MIN_RUN: Final = 6.0
 """Words of a longer sentence that are enough, whatever their share."""
 
 _SENTENCE = re.compile(

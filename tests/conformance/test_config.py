@@ -67,7 +67,7 @@ def _without_unset(value: Any) -> Any:
     return {key: _without_unset(inner) for key, inner in value.items() if inner is not None}
 
 
-LATER = ("extraPaths", "fusion", "mmr", "temporalDecay", "work", "currency")
+LATER = ("extraPaths", "fusion", "mmr", "temporalDecay", "work", "currency", "preferTrusted")
 """Keys missing in the recorded release: compared only if a case has them."""
 
 

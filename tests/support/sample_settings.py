@@ -62,6 +62,7 @@ SAMPLES: Final[dict[str, Any]] = {
     "search.query.maxResults": 9,
     "search.query.minScore": 0.5,
     "search.query.currency": False,
+    "search.query.preferTrusted": False,
     "search.query.hybrid.enabled": False,
     "search.query.hybrid.fusion": "rrf",
     "search.query.hybrid.vectorWeight": 0.25,

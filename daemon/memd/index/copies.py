@@ -84,15 +84,15 @@ def hashes_of(db: Database, ids: Collection[int]) -> dict[int, str]:
 def find_copies(db: Database, digest: str, scope: Scope | None) -> Iterator[ChunkRow]:
     """Yield the chunks in scope that have one text, the representative first.
 
-    Notes come before transcripts, then the last path (of dated notes, the newest). Read in batches, because usually
-    the first is enough, and a text may have ten thousand copies.
+    The most trusted come first, notes before transcripts, then the last path (of dated notes, the newest). Read in
+    batches, because usually the first is enough, and a text may have ten thousand copies.
     """
     condition, values = scope_sql(scope)
     start, count = 0, COPIES_AT_ONCE
     while True:
         found = db.execute(
             f"""SELECT c.id FROM chunks AS c WHERE c.hash = :hash AND {condition}
-                ORDER BY c.source <> 'memory', c.path DESC, c.id LIMIT :count OFFSET :start""",
+                ORDER BY c.origins, c.source <> 'memory', c.path DESC, c.id LIMIT :count OFFSET :start""",
             {**values, "hash": digest, "count": count, "start": start},
         )
         ids = [int(row[0]) for row in found]

@@ -24,6 +24,7 @@ STEPS = {
     "annotations": "the importance or project of its entry",
     "exact": "exact matches come first",
     "breadth": "files take turns, because several pieces of evidence answer the query",
+    "trust": "it states what a better match states, in words that are trusted more",
     "supersession": "it has the current value of an outdated hit",
 }
 """Why a stage after fusion changed a score."""

@@ -201,6 +201,10 @@ class QuerySettings(Settings, frozen=True, kw_only=True):
     currency: Annotated[
         bool, Setting("Whether hits tell if what they name [still holds](currency.md) in its git repository.")
     ] = True
+    prefer_trusted: Annotated[
+        bool,
+        Setting("Whether a statement ranks before a copy of it whose words are [trusted less](trust.md)."),
+    ] = True
     hybrid: Annotated[Hybrid, REFUSED] = Hybrid()
     max_results_set: Annotated[bool, Derived("max_results")] = False
     min_score_set: Annotated[bool, Derived("min_score")] = False

@@ -15,6 +15,7 @@ from msgspec import Struct
 from memd.index.annotations import AnnotatedFiles, load_annotations, load_fact_days
 from memd.index.chunk_locations import ChunkLocations
 from memd.index.days import load_days_of
+from memd.index.origins import load_origins
 from memd.index.snapshot import Snapshot
 from memd.index.transcripts import load_chunk_times
 from memd.search.calibration import Calibration, calibration_of, is_near, is_translated
@@ -46,6 +47,7 @@ from memd.search.rank.stages import (
     weigh_annotated,
 )
 from memd.search.rank.supersession import ReadChunks, Superseded, find_superseded, put_current_first
+from memd.search.rank.trusted import find_outranked
 from memd.search.retrieve import Candidates
 from memd.text.cut.annotations import is_fact_file
 from memd.text.query.exact import exact_match_counts, is_plain_query
@@ -71,6 +73,7 @@ class Signals(Struct, frozen=True):
         annotation_weights: Score factors of candidates in annotated entries, by id.
         exact_matches: Exact match scores by id; candidates without an exact match are missing.
         conversations: Candidates in transcripts, if these could crowd out notes.
+        outranked: Statements that others state in words that are trusted more.
         superseded: Outdated statements among the best candidates, with the current ones.
         newness: How new each of the best candidates is among them, 0 to 1, if the query is a message.
         linked: The lines to which names in the best line lead: span in the chunk by id, in order.
@@ -84,6 +87,7 @@ class Signals(Struct, frozen=True):
     annotation_weights: Mapping[int, float]
     exact_matches: Mapping[str | int, int]
     conversations: frozenset[int]
+    outranked: Sequence[Superseded]
     superseded: Sequence[Superseded]
     newness: Mapping[int, float]
     linked: Mapping[int, tuple[int, int]]
@@ -230,6 +234,11 @@ STAGES = (
         lambda ranked, signals: put_linked_next(ranked, signals.linked),
     ),
     Stage(
+        "trust",
+        lambda signals: bool(signals.outranked),
+        lambda ranked, signals: put_current_first(ranked, signals.outranked),
+    ),
+    Stage(
         "supersession",
         lambda signals: bool(signals.superseded) and not asks_about_past(signals.query.text),
         lambda ranked, signals: put_current_first(ranked, signals.superseded),
@@ -269,16 +278,20 @@ def _read_signals(
     conversations: list[int] = []
     if query.limits.notes_scope is not None:
         conversations = locations.from_sources(query.limits.conversations)
+    outranked: Sequence[Superseded] = ()
     superseded: Sequence[Superseded] = ()
     if fused.lines is not None:
         chunks = _chunks_read(snapshot, located, list(fused.lines.numbers))
-        superseded = find_superseded(chunks, fused.lines.matches)
+        origins = load_origins(snapshot.db, set(chunks.paths)) if query.settings.prefer_trusted else {}
+        outranked = find_outranked(chunks, fused.lines.matches, origins)
+        superseded = find_superseded(chunks, fused.lines.matches, origins)
     return Signals(
         query,
         frozenset() if is_reference else candidates.of_days,
         _annotation_weights(annotated, locations, query.limits.active_projects),
         {} if is_reference else _exact_matches(query, candidates, located),
         frozenset(conversations),
+        outranked,
         superseded,
         _newness(snapshot, list(fused.lines.numbers)) if query.is_message and fused.lines is not None else {},
         _linked_spans(candidates, fused),

@@ -10,7 +10,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from msgspec import Struct
@@ -23,6 +23,9 @@ from memd.text.query.speakers import ASSISTANT_LABELS, USER_LABELS, without_labe
 from memd.text.query.word_forms import fold
 from memd.text.revisions import replaces, updates, weigh_asked
 from memd.text.statements import Statement, is_asking, is_state, letter_words, may_be_new, read_statement
+from memd.text.trust.origins import AGENT, UNKNOWN, LineOrigins
+
+FileOrigins: TypeAlias = Mapping[str, LineOrigins]
 
 MAX_STATEMENTS = 12
 """Statements compared per search, those with most of the query's words."""
@@ -95,12 +98,13 @@ class Superseded(Struct, frozen=True):
     current: DatedLine
 
 
-def find_superseded(chunks: ReadChunks, lines: LineMatches) -> list[Superseded]:
+def find_superseded(chunks: ReadChunks, lines: LineMatches, origins: FileOrigins) -> list[Superseded]:
     """Return the outdated statements among candidates, those with most of the query's words first.
 
     Args:
         chunks: The candidates whose lines were matched, in that order.
         lines: Their matches.
+        origins: Whose words the lines of files are, by path.
     """
     forms = lines.forms
     asks = np.fromiter(map(is_asking, forms), bool, len(forms))
@@ -132,7 +136,9 @@ def find_superseded(chunks: ReadChunks, lines: LineMatches) -> list[Superseded]:
     if not len(pairs):
         return []
     nearest = pairs[np.argsort(-shared[pairs[:, 0], pairs[:, 1]], kind="stable")[:MAX_PAIRS]]
-    return _latest(dated, _link(dated, nearest.tolist(), shared, weigh_asked(forms, weights.tolist())))
+    whose = [origins.get(line.path, UNKNOWN).lowest(line.line, line.line) for line in dated]
+    links = _link(dated, nearest.tolist(), shared, weigh_asked(forms, weights.tolist()), whose)
+    return _latest(dated, links)
 
 
 def _may_supersede(lines: Sequence[DatedLine], shared: Floats, forms: Sequence[str]) -> Bools:
@@ -276,16 +282,24 @@ def _link(
     pairs: Iterable[tuple[int, int]],
     shared: Floats,
     asked: Mapping[str, float],
+    origins: Sequence[int],
 ) -> list[tuple[int, int]]:
-    """Return the pairs of an outdated statement and a later one with another value."""
+    """Return the pairs of an outdated statement and a later one with another value.
+
+    If the later one is trusted less, it must be an agent's and tell of a change.
+    """
     links, plain = [], defaultdict[int, set[int]](set)
     read: dict[int, Statement] = {}
     for one, other in pairs:
+        if origins[other] > max(AGENT, origins[one]):
+            continue
         for each in (one, other):
             if each not in read:
                 read[each] = _statement(lines[each])
         older, newer = read[one], read[other]
-        is_said = any(lines[each].speaker is not None for each in (one, other))
+        is_said = (
+            any(lines[each].speaker is not None for each in (one, other)) or origins[other] > origins[one]
+        )
         is_message = lines[one].speaker in USER_LABELS and lines[other].speaker in USER_LABELS
         is_long = is_message and max(len(older.tokens), len(newer.tokens)) >= MIN_UPDATE_TOKENS
         if shared[one, other] >= MIN_REPLACED_COVERAGE and replaces(older, newer, only_if_changed=is_said):

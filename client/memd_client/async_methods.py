@@ -49,6 +49,7 @@ from .messages import (
     SourcesReply,
     StatusReply,
     ToolsReply,
+    TrustReply,
     UsageReply,
     VacuumReply,
     WorkFilesReply,
@@ -909,6 +910,34 @@ class AsyncMethods:
         """
         return await self.request(requests.usage(action, since=since, agent=agent, limit=limit))
 
+    async def trust(
+        self,
+        path: str | None = None,
+        *,
+        agent: str | None = None,
+        release: Sequence[str] | None = None,
+        limit: int = 1_000,
+    ) -> TrustReply:
+        """Return the lines that are withheld, or change which lines of a note are released, for commands of the user.
+
+        Args:
+            path: Only lines of this file; None: of all files.
+            agent: The agent's id; None: the client's own agent, else the default agent.
+            release: Texts of lines of the file to release; an empty list takes back all its releases; None: change
+                nothing.
+            limit: The most lines to return, 1 to 100,000.
+
+        Returns:
+            `lines`, those of the newest file first, each with `path`, `line`, `reason` and `text`; `released`, the
+            number of released lines by path.
+
+        Raises:
+            FileMissingError: The index has no file of that path.
+            AgentUnknownError: No agent has that id.
+            DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
+        """
+        return await self.request(requests.trust(path, agent=agent, release=release, limit=limit))
+
     async def append_note(
         self, text: str, *, agent: str | None = None, date: str | None = None, key: str | None = None
     ) -> AppendNoteReply:
@@ -1282,6 +1311,7 @@ class AsyncMethods:
         exclude_session: str | None = None,
         deadline_ms: int | None = None,
         caller: str = "",
+        origins: Sequence[str] | None = None,
     ) -> ConversationSearchReply:
         """Search conversations of all programs and return sessions with their best lines.
 
@@ -1295,6 +1325,7 @@ class AsyncMethods:
             exclude_session: As in `search`.
             deadline_ms: As in `search`.
             caller: As in `search`.
+            origins: As in `search`.
 
         Returns:
             `conversations`, best first, each with `session`, `path`, `score`, `relevance` and `excerpts`.
@@ -1316,6 +1347,7 @@ class AsyncMethods:
                 exclude_session=exclude_session,
                 deadline_ms=deadline_ms,
                 caller=caller,
+                origins=origins,
             )
         )
 

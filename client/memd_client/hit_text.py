@@ -57,6 +57,7 @@ class HitText(NamedTuple):
     heading: str
     excerpt: str
     currency: str = ""
+    origin: str = ""
 
     @property
     def title(self) -> str:
@@ -89,6 +90,7 @@ def text_of_hit(hit: Hit) -> HitText:
         hit.heading,
         excerpt_of(hit),
         describe_currency(hit.currency),
+        describe_origin(hit),
     )
 
 
@@ -101,6 +103,12 @@ def excerpt_of(hit: Hit) -> str:
     """Return the snippet of a hit, without blank lines around it, with a mark where it cuts a sentence."""
     above, below = CUT_MARK if hit.is_cut_above else "", CUT_MARK if hit.is_cut_below else ""
     return f"{above}{hit.snippet.strip(LINE_ENDS)}{below}"
+
+
+def describe_origin(hit: Hit) -> str:
+    """Return whose words a hit is, and why, if they are neither the user's nor an agent's; else an empty string."""
+    why = f": {_cut(hit.origin_reason)}" if hit.origin_reason else ""
+    return f"{hit.origin}{why}" if hit.origin in ("program", "outside") else ""
 
 
 def describe_session(session: SessionInfo | None) -> str:

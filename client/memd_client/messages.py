@@ -21,6 +21,8 @@ from memd_client.contents import FilesParams as FilesParams
 from memd_client.contents import FilesReply as FilesReply
 from memd_client.contents import OpenPageParams as OpenPageParams
 from memd_client.contents import OpenPageReply as OpenPageReply
+from memd_client.embedding import EmbedParams as EmbedParams
+from memd_client.embedding import EmbedReply as EmbedReply
 from memd_client.events import Event as Event
 from memd_client.events import SubscribeParams as SubscribeParams
 from memd_client.events import SubscribeReply as SubscribeReply
@@ -46,7 +48,7 @@ from memd_client.hooks import HookLogParams as HookLogParams
 from memd_client.hooks import HookLogReply as HookLogReply
 from memd_client.hooks import HookParams as HookParams
 from memd_client.hooks import HookReply as HookReply
-from memd_client.limits import MAX_PATH_CHARS, AgentId, IndexPath, Name, Path, Position, Texts, one_of
+from memd_client.limits import MAX_PATH_CHARS, AgentId, IndexPath, Name, Path, Position, one_of
 from memd_client.maintenance import IndexedAgent as IndexedAgent
 from memd_client.maintenance import IndexParams as IndexParams
 from memd_client.maintenance import IndexReply as IndexReply
@@ -125,6 +127,9 @@ from memd_client.tooling import PromptSectionParams as PromptSectionParams
 from memd_client.tooling import PromptSectionReply as PromptSectionReply
 from memd_client.tooling import ToolsParams as ToolsParams
 from memd_client.tooling import ToolsReply as ToolsReply
+from memd_client.trust import TrustParams as TrustParams
+from memd_client.trust import TrustReply as TrustReply
+from memd_client.trust import WithheldLine as WithheldLine
 from memd_client.usage import NeverRecalled as NeverRecalled
 from memd_client.usage import RecallDay as RecallDay
 from memd_client.usage import RecalledFile as RecalledFile
@@ -249,51 +254,6 @@ class GetReply(Record, frozen=True):
     total_lines: int
     truncated: bool = False
     line_numbers: list[int] = field(default_factory=list)
-
-
-class EmbedParams(Record, frozen=True):
-    """Return the vectors of texts by an agent's embedding provider.
-
-    Attributes:
-        texts: At most 10,000 texts of 4,000,000 characters in all.
-        agent: The agent whose provider is used; None: the default agent.
-        kind: `document` or `query`: some models embed them differently.
-        keep: Store vectors of documents in the agent's cache, and use those that are there.
-
-    Returns:
-        `vectors`: `count` rows of `dims` numbers of unit length, as packed little-endian float32.
-
-    Raises:
-        ProviderUnavailableError: The agent has no embedding provider.
-        ProviderFailedError: The provider failed; its subclasses say how.
-        AgentUnknownError: No agent has that id.
-        MemoryDisabledError: The agent's settings turn memory off.
-        BadParamsError: A parameter has the wrong type or is out of its range.
-        DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request.
-    """
-
-    texts: Texts
-    agent: AgentId | None = None
-    kind: Annotated[str, one_of("query", "document")] = "document"
-    keep: bool = False
-
-
-class EmbedReply(Record, frozen=True):
-    """Vectors of unit length: `count` rows of `dims` numbers, as packed little-endian float32.
-
-    Attributes:
-        provider: Name of the embedding provider.
-        model: Name of the model.
-        count: Number of vectors.
-        dims: Dimensions of a vector.
-        vectors: `count` × `dims` little-endian float32, unit length.
-    """
-
-    provider: str
-    model: str
-    count: int
-    dims: int
-    vectors: bytes
 
 
 class ModelParams(Record, frozen=True):
@@ -456,6 +416,7 @@ REQUESTS: dict[str, Request] = {
     "hook": Request(HookParams, HookReply, repeatable=False),
     "hook_log": Request(HookLogParams, HookLogReply),
     "usage": Request(UsageParams, UsageReply, uses_client_agent=False, positional=1),
+    "trust": Request(TrustParams, TrustReply, positional=1),
     "append_note": Request(AppendNoteParams, AppendNoteReply, repeatable=lambda it: it.key is not None),
     "memory_store": Request(MemoryStoreParams, MemoryStoreReply, repeatable=lambda it: it.id is not None),
     "memory_recall": Request(MemoryRecallParams, MemoryRecallReply),

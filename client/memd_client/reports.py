@@ -128,6 +128,7 @@ class AgentStatus(Record, frozen=True):
         waits_for: What chunks without a vector wait for, such as `mains power`; or empty.
         fallback: None, or the configured provider that the fallback replaces.
         jobs: Jobs at a provider's batch API.
+        outside: Files with lines of other people, which hooks withhold.
         rejected: Chunks whose text the provider refuses; keyword search finds them.
         vector_path: How vectors are compared: `memory`, `sqlite-vec`, `scan` or `none`. The hits are the same.
         vector_path_reason: Why that way.
@@ -167,6 +168,7 @@ class AgentStatus(Record, frozen=True):
     fallback: Fallback | None = None
     jobs: list[BulkJob] = field(default_factory=list)
     rejected: list[RejectedText] = field(default_factory=list)
+    outside: int = 0
     vector_path: str = "none"
     vector_path_reason: str = "the index is not open"
     last_sync_ms: int | None = None

@@ -89,6 +89,8 @@ from .messages import (
     SubscribeReply,
     ToolsParams,
     ToolsReply,
+    TrustParams,
+    TrustReply,
     UsageParams,
     UsageReply,
     VacuumParams,
@@ -487,6 +489,20 @@ def usage(
     return prepare("usage", params, UsageReply)
 
 
+def trust(
+    path: str | None = None,
+    *,
+    agent: str | None = None,
+    release: Sequence[str] | None = None,
+    limit: int = 1_000,
+) -> PreparedRequest[TrustReply]:
+    """Return the request of `Client.trust`."""
+    params = TrustParams(
+        path=path, agent=agent, release=None if release is None else list(release), limit=limit
+    )
+    return prepare("trust", params, TrustReply)
+
+
 def append_note(
     text: str, *, agent: str | None = None, date: str | None = None, key: str | None = None
 ) -> PreparedRequest[AppendNoteReply]:
@@ -643,6 +659,7 @@ def conversation_search(
     exclude_session: str | None = None,
     deadline_ms: int | None = None,
     caller: str = "",
+    origins: Sequence[str] | None = None,
 ) -> PreparedRequest[ConversationSearchReply]:
     """Return the request of `Client.conversation_search`."""
     params = ConversationSearchParams(
@@ -655,6 +672,7 @@ def conversation_search(
         exclude_session=exclude_session,
         deadline_ms=deadline_ms,
         caller=caller,
+        origins=None if origins is None else list(origins),
     )
     return prepare("conversation_search", params, ConversationSearchReply)
 

@@ -14,6 +14,7 @@ from memd_client.limits import (
     Key,
     Milliseconds,
     Name,
+    Origins,
     PageSize,
     Path,
     Position,
@@ -228,6 +229,7 @@ class ConversationSearchParams(Record, frozen=True):
         exclude_session: As in `search`.
         deadline_ms: As in `search`.
         caller: As in `search`.
+        origins: As in `search`.
 
     Returns:
         `conversations`, best first, each with `session`, `path`, `score`, `relevance` and `excerpts`.
@@ -248,6 +250,7 @@ class ConversationSearchParams(Record, frozen=True):
     exclude_session: Key | None = None
     deadline_ms: Milliseconds | None = None
     caller: Name = ""
+    origins: Origins | None = None
 
 
 class Excerpt(Record, frozen=True):

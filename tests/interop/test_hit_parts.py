@@ -23,6 +23,8 @@ HITS = [
     replace(MESSAGE, session=replace(SESSION, title="caf\u00e9 \U0001f469\n" * 40, branch="", deleted=True)),
     replace(MESSAGE, session=replace(SESSION, title="", project="", branch=""), superseded_by=None, date=""),
     replace(NOTE, currency=Currency("changed", "src/queue.py changed in 1 commit since", "src/queue.py")),
+    replace(NOTE, origin="outside", origin_reason="a page of\n docs.example.org " + "x" * 90),
+    replace(MESSAGE, origin="program"),
 ]
 
 PROGRAM = """

@@ -19,6 +19,7 @@ from memd.sync.search_scheduler import SearchScheduler
 from memd.sync.text.file_rows import FileRows
 from memd.sync.text.text_sync import TextSync
 from memd.system.clock import wall_clock_ms
+from memd.trust.allowed import TRUST_FILE, Allowed
 from tests.support.indexes import EXTENSION
 
 AGENT = "main"
@@ -51,13 +52,14 @@ class SyncedText:
         self.sources = SlowSources(self.workspace)
         self.index = index
         disk = trio.CapacityLimiter(2)
-        rows = FileRows(
+        self.rows = rows = FileRows(
             AGENT,
             index,
             self.sources,
             chunking=Chunking(),
             clock=self.clock,
             disk=disk,
+            release=Allowed(folder / TRUST_FILE, AGENT).with_releases,
             on_published=self.published.append,
         )
         self.text = TextSync(

@@ -129,6 +129,12 @@ WRITTEN_PATHS: tuple[WrittenPath, ...] = (
         "`memctl usage clear`; memd at 10 MB, and with `recall_log = false` at the next start",
     ),
     WrittenPath(
+        "released lines",
+        "<state>/memory/memd-trust.json: hashes of the lines that the user released",
+        "memd.trust.allowed",
+        "the user: without it the lines are withheld again",
+    ),
+    WrittenPath(
         "accounts",
         "<state>/memory/memd-accounts.json",
         "memd.embedding.remote.accounts",

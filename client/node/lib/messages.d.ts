@@ -369,6 +369,8 @@ export interface AgentStatus {
   jobs: BulkJob[];
   /** Chunks whose text the provider refuses; keyword search finds them. */
   rejected: RejectedText[];
+  /** Files with lines of other people, which hooks withhold. */
+  outside: number;
   /** How vectors are compared: `memory`, `sqlite-vec`, `scan` or `none`. The hits are the same. */
   vector_path: string;
   /** Why that way. */
@@ -1701,6 +1703,48 @@ export interface UsageReply {
 }
 
 /**
+ * Return the lines that are withheld, or change which lines of a note are released, for commands of the user.
+ */
+export interface TrustParams {
+  /** Only lines of this file; null: of all files. */
+  path?: string | null;
+  /** The agent's id; null: the default agent. */
+  agent?: string | null;
+  /** Texts of lines of the file to release; an empty list takes back all its releases; null: change nothing. */
+  release?: string[] | null;
+  /** The most lines to return, 1 to 100,000. */
+  limit?: number;
+}
+
+/**
+ * A line that no hook and no start-up context shows.
+ */
+export interface WithheldLine {
+  /** Path of its file. */
+  path: string;
+  /** Its number in the file. */
+  line: number;
+  /** Why it is outside. */
+  reason: string;
+  /** The line; text of other people. */
+  text: string;
+  /** When the file changed last. */
+  time_ms: number;
+}
+
+/**
+ * The withheld lines of an agent's memory.
+ */
+export interface TrustReply {
+  /** The agent's id. */
+  agent: string;
+  /** The lines, those of the newest file first. */
+  lines: WithheldLine[];
+  /** The number of released lines by path. */
+  released: Record<string, number>;
+}
+
+/**
  * Append an entry to a daily note, and wait until it is on disk.
  */
 export interface AppendNoteParams {
@@ -2205,6 +2249,8 @@ export interface ConversationSearchParams {
   deadline_ms?: number | null;
   /** As in `search`. */
   caller?: string;
+  /** As in `search`. */
+  origins?: string[] | null;
 }
 
 /**
@@ -2705,6 +2751,7 @@ export interface Requests {
   hook: { params: HookParams; reply: HookReply };
   hook_log: { params: HookLogParams; reply: HookLogReply };
   usage: { params: UsageParams; reply: UsageReply };
+  trust: { params: TrustParams; reply: TrustReply };
   append_note: { params: AppendNoteParams; reply: AppendNoteReply };
   memory_store: { params: MemoryStoreParams; reply: MemoryStoreReply };
   memory_recall: { params: MemoryRecallParams; reply: MemoryRecallReply };

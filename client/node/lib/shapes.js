@@ -71,7 +71,7 @@ export const SHAPES = {
   },
   AgentStatus: {
     needs: ["agent"],
-    defaults: {"workspace": "", "index_path": "", "enabled": true, "sources": [], "files": 0, "chunks": 0, "vectors": 0, "files_pending": 0, "chunks_pending": 0, "oldest_pending_ms": 0, "provider": "none", "model": "", "dims": 0, "space": "", "filling": null, "waits_for": "", "fallback": null, "jobs": [], "rejected": [], "vector_path": "none", "vector_path_reason": "the index is not open", "last_sync_ms": null, "syncing": false, "watch": "off", "watch_reason": "", "interval_minutes": 0, "sessions": null, "added": [], "remote": null, "generation": 0, "index_bytes": 0, "degraded": null, "skipped": [], "problems": [], "checks": []},
+    defaults: {"workspace": "", "index_path": "", "enabled": true, "sources": [], "files": 0, "chunks": 0, "vectors": 0, "files_pending": 0, "chunks_pending": 0, "oldest_pending_ms": 0, "provider": "none", "model": "", "dims": 0, "space": "", "filling": null, "waits_for": "", "fallback": null, "jobs": [], "rejected": [], "outside": 0, "vector_path": "none", "vector_path_reason": "the index is not open", "last_sync_ms": null, "syncing": false, "watch": "off", "watch_reason": "", "interval_minutes": 0, "sessions": null, "added": [], "remote": null, "generation": 0, "index_bytes": 0, "degraded": null, "skipped": [], "problems": [], "checks": []},
     holds: {"filling": ["FillProgress", false], "fallback": ["Fallback", false], "jobs": ["BulkJob", true], "rejected": ["RejectedText", true], "sessions": ["SessionsStatus", false], "added": ["SourceStatus", true], "remote": ["RemoteStatus", false], "degraded": ["Degradation", false], "skipped": ["SkippedFile", true], "problems": ["Problem", true], "checks": ["Check", true]},
   },
   DownloadStatus: {
@@ -252,6 +252,14 @@ export const SHAPES = {
   UsageReply: {
     defaults: {"is_on": true, "recalls": 0, "since_ms": 0, "days": [], "often": [], "never": [], "never_total": 0, "unanswered": [], "cleared": 0},
     holds: {"days": ["RecallDay", true], "often": ["RecalledFile", true], "never": ["NeverRecalled", true], "unanswered": ["UnansweredQuery", true]},
+  },
+  WithheldLine: {
+    needs: ["path", "line", "reason", "text", "time_ms"],
+  },
+  TrustReply: {
+    needs: ["agent", "lines"],
+    defaults: {"released": {}},
+    holds: {"lines": ["WithheldLine", true]},
   },
   AppendNoteReply: {
     needs: ["agent", "path", "start_line", "end_line", "appended"],
@@ -435,6 +443,7 @@ export const REPLIES = {
   hook: "HookReply",
   hook_log: "HookLogReply",
   usage: "UsageReply",
+  trust: "TrustReply",
   append_note: "AppendNoteReply",
   memory_store: "MemoryStoreReply",
   memory_recall: "MemoryRecallReply",
@@ -483,6 +492,7 @@ export const PARAMS = {
   hook: ["program", "event", "session_id", "cwd", "prompt", "reason", "transcript_path", "tool", "command", "file", "error", "agent"],
   hook_log: ["limit", "session_id"],
   usage: ["action", "since", "agent", "limit"],
+  trust: ["path", "agent", "release", "limit"],
   append_note: ["text", "agent", "date", "key"],
   memory_store: ["text", "agent", "importance", "category", "id", "created_ms", "vector", "vector_model"],
   memory_recall: ["query", "agent", "limit", "min_score"],
@@ -494,7 +504,7 @@ export const PARAMS = {
   sources: ["action", "name", "session", "agent"],
   remote: ["action", "agent", "url", "path", "paths", "accept_rewrite", "missing", "confirmed"],
   conversations: ["agent", "sources", "project", "since", "until", "title", "offset", "limit"],
-  conversation_search: ["query", "agent", "max_results", "sources", "project", "since", "exclude_session", "deadline_ms", "caller"],
+  conversation_search: ["query", "agent", "max_results", "sources", "project", "since", "exclude_session", "deadline_ms", "caller", "origins"],
   conversation_read: ["session", "agent", "line", "first", "messages"],
   session_handoff: ["session", "project", "to", "agent", "exclude_session"],
   how: ["command", "agent", "project", "include_failed", "limit"],

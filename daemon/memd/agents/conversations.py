@@ -85,6 +85,7 @@ def as_search(params: ConversationSearchParams, conversations: Sequence[str]) ->
         since=params.since,
         exclude_session=params.exclude_session,
         deadline_ms=params.deadline_ms,
+        origins=params.origins,
         limit_weak=True,
     )
 

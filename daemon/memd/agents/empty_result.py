@@ -161,6 +161,10 @@ def _no_path(path: str, paths: list[str], refused: dict[str, str], workspace: Pa
 
 def _no_match(reply: SearchReply, params: SearchParams) -> EmptyResult:
     """Return the reason for a search in which no text matched."""
+    if params.origins is not None:
+        names = " or ".join(params.origins)
+        hint = "Search without origins: what matches may be the words of others."
+        return EmptyResult("no_match", f"No relevant results in the words of origin {names}.", hint)
     hint = "Search with min_score 0 to see the nearest ones."
     if params.min_score is not None and params.min_score <= 0:
         hint = "Search for other words."

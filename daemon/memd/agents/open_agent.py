@@ -26,6 +26,7 @@ from memd.sync.text.file_rows import FileRows
 from memd.sync.text.text_sync import TextSync
 from memd.system.clock import Clock
 from memd.system.log import log
+from memd.trust.allowed import Allowed
 from memd.vector_search.agent_vectors import VectorSearchManager
 
 MAX_DISK_THREADS = 2
@@ -48,6 +49,7 @@ class OpenAgent:
         clock: Clock,
         scheduler: SearchScheduler,
         watcher: Watcher,
+        allowed: Allowed,
     ) -> None:
         self.agent_id = config.id
         self.index_file = index
@@ -56,14 +58,16 @@ class OpenAgent:
         self.vector_search = vector_search
         self.vector_cache = vector_cache
         self.watcher = watcher
+        self.allowed = allowed
         self.disk = trio.CapacityLimiter(MAX_DISK_THREADS)
-        rows = FileRows(
+        self.rows = rows = FileRows(
             config.id,
             index,
             sources,
             chunking=config.settings.chunking,
             clock=clock,
             disk=self.disk,
+            release=allowed.with_releases,
             on_published=vector_search.on_published,
         )
         self.text = text = TextSync(index, sources, rows, clock=clock, disk=self.disk, scheduler=scheduler)

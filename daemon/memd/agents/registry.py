@@ -48,6 +48,7 @@ from memd.system.clock import Clock
 from memd.system.log import log
 from memd.system.nearest_name import did_you_mean
 from memd.system.power import PowerMonitor
+from memd.trust.allowed import TRUST_FILE, Allowed
 from memd.vector_search.agent_vectors import VectorSearchManager
 from memd_client.errors import AgentUnknownError, MemdError
 from memd_client.messages import MemoryStatus, Problem, SourceStatus
@@ -390,6 +391,7 @@ class AgentRegistry:
             clock=self._clock,
             scheduler=self._scheduler,
             watcher=self._watcher,
+            allowed=Allowed(self.state_dir / "memory" / TRUST_FILE, config.id),
         )
 
 

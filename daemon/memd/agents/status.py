@@ -13,6 +13,7 @@ from memd.index.cache import RefusedChunk, load_refused
 from memd.index.connection import Database
 from memd.index.files import IndexCounts, count_all, generation
 from memd.index.keyword import find_keyword
+from memd.index.origins import find_outside
 from memd.index.transcripts import SourceCounts, TranscriptCounts, count_by_source, count_transcripts
 from memd.programs.catalog import OPENCLAW_SOURCE
 from memd.settings.agents import AgentConfig
@@ -49,6 +50,7 @@ class _Looked(NamedTuple):
     transcripts: TranscriptCounts
     by_source: dict[str, SourceCounts]
     refused: list[RefusedChunk]
+    outside: int
 
 
 async def describe_agent(config: AgentConfig, opened: OpenAgent, now_ms: int, *, deep: bool) -> AgentStatus:
@@ -59,11 +61,12 @@ async def describe_agent(config: AgentConfig, opened: OpenAgent, now_ms: int, *,
     def look(db: Database) -> _Looked:
         refused = load_refused(db, target.space.id, MAX_REFUSED_SHOWN) if target is not None else []
         by_source = count_by_source(db) if config.sources else {}
-        return _Looked(count_all(db), generation(db), count_transcripts(db), by_source, refused)
+        outside = len(find_outside(db))
+        return _Looked(count_all(db), generation(db), count_transcripts(db), by_source, refused, outside)
 
     # In this order, a file indexed in between is both pending and counted, never neither.
     disk, changes = await text.scan_in_thread()
-    counts, at, transcripts, by_source, refused = await opened.index_file.read(look)
+    counts, at, transcripts, by_source, refused, outside = await opened.index_file.read(look)
     watch = opened.watcher.state(config.id)
     pending = text.pending(changes, vectors.chunks_pending, vectors.oldest_pending_ms, now_ms)
     fill = vectors.fill
@@ -95,6 +98,7 @@ async def describe_agent(config: AgentConfig, opened: OpenAgent, now_ms: int, *,
         waits_for="mains power" if fill is not None and fill.rests else "",
         fallback=vectors.fallback,
         jobs=fill.bulk.status() if fill is not None and fill.bulk is not None else [],
+        outside=outside,
         rejected=[RejectedText(row.path, row.start_line, row.end_line, row.reason) for row in refused],
         checks=await probe(config, opened, disk) if deep else [],
     )

@@ -36,9 +36,10 @@ KEPT = "\n\t"
 """Control characters that are printed unchanged."""
 
 UNSAFE_FORMAT = frozenset(
+    "".join(map(chr, range(0xE0000, 0xE0080))) + "\u200b\u2060\u2061\u2062\u2063\u2064\ufeff"
     "\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200e\u200f\u061c"
 )
-"""Line separators and direction marks, which can disguise the text of a line."""
+"""Tags, invisible signs, line separators and direction marks, which can hide or disguise the text of a line."""
 
 
 def percent(done: int, total: int) -> str:

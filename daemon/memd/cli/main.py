@@ -53,6 +53,7 @@ COMMANDS = {
     "mcp": "mcp:command",
     "hooks": "hooks:command",
     "usage": "usage:command",
+    "trust": "trust:command",
     "doctor": "doctor:command",
     "top": "top:command",
     "metrics": "metrics:command",
@@ -73,7 +74,7 @@ VARIABLE = "_MEMCTL_COMPLETE"
 GROUPS = {
     "Search": ("search", "get", "handoff", "web", "agents"),
     "Work": ("how", "fix", "blame", "files"),
-    "Monitor": ("status", "usage", "top", "metrics", "eval", "doctor", "logs"),
+    "Monitor": ("status", "usage", "trust", "top", "metrics", "eval", "doctor", "logs"),
     "Maintain": ("note", "facts", "index", "reset", "vacuum", "remote"),
     "Set up": (
         "setup",

@@ -83,8 +83,8 @@ def summary_lines(reply: SearchAgentsReply, now_ms: int) -> list[Line]:
 
 
 def with_options(hint: str) -> str:
-    """Return a hint of the daemon with the option `--min-score` in place of the parameter."""
-    return hint.replace("min_score", "--min-score")
+    """Return a hint of the daemon with options in place of the parameters."""
+    return hint.replace("min_score", "--min-score").replace("without origins", "without --origin")
 
 
 def _whose(agents: Sequence[str], rows: Sequence[SearchedAgent]) -> tuple[Piece, ...]:
@@ -149,6 +149,7 @@ def _embedder_of(found: SearchReply | SearchedAgent) -> str:
         "memctl search --explain why sqlite",
         "memctl search --max-chars 2000 which cities did we visit",
         "memctl search --include-weak holiday plans",
+        "memctl search --origin user,agent restart the relay",
         "memctl search --min-score 0 holiday plans",
         "memctl search --agent all tax return",
     ),
@@ -191,6 +192,9 @@ def _embedder_of(found: SearchReply | SearchedAgent) -> str:
     help="Search only notes or conversations, or `work`: commands that agents ran and files that they changed.",
 )
 @click.option(
+    "origins", "--origin", multiple=True, help="Only the words of user, agent, program or outside (others)."
+)
+@click.option(
     "--project",
     type=at_most(MAX_PATH_CHARS),
     metavar="NAME",
@@ -221,6 +225,7 @@ def command(
     min_score: float | None,
     sources: tuple[str, ...],
     kinds: tuple[str, ...],
+    origins: tuple[str, ...],
     path: str | None,
     project: str | None,
     since: str | None,
@@ -239,6 +244,7 @@ def command(
         "min_score": min_score,
         "sources": list(sources) or None,
         "kinds": list(kinds) or None,
+        "origins": ",".join(origins).split(",") if origins else None,
         "path": path,
         "project": project,
         "since": since and named_day(since),
@@ -325,7 +331,7 @@ def _hit_lines(hit: Hit, *, with_opener: bool) -> list[Line]:
         f"{GAP}{text.date}" if text.date else "",
         (f"{GAP}{text.relevance}", "warn" if hit.relevance == "weak" else "quiet"),
     )
-    lines = [line(place, day, relevance)]
+    lines = [line(place, day, relevance, (f"{GAP}[{text.origin}]" if text.origin else "", "warn"))]
     lines += [line((each, STYLES_OF_PARTS[part])) for part, each in text.about()]
     if with_opener and hit.session is not None and hit.session.open and not hit.session.deleted:
         lines.append(line(*dotted((hit.session.open, "quiet"), *_work_of(hit.session))))

@@ -261,6 +261,8 @@ def _agent_details(agent: AgentStatus, now_ms: int) -> Iterator[Detail | Line]:
     size_of_index = size(agent.index_bytes)
     yield Detail("index", dotted((agent.index_path, "path"), size_of_index, f"generation {agent.generation}"))
     yield from _job_lines(agent.jobs, now_ms)
+    if agent.outside:
+        yield Detail("outside", dotted(f"{count(agent.outside, 'file')} with withheld lines", "memctl trust"))
     if agent.rejected:
         chunks = [
             (each.path, f":{each.start_line}-{each.end_line}: {each.reason}") for each in agent.rejected

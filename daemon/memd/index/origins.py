@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 
 from memd.system.sqlite import Database
-from memd.text.trust.origins import UNKNOWN, LineOrigins, Reason
+from memd.text.trust.origins import OUTSIDE, UNKNOWN, LineOrigins, Reason
 
 MAX_AGE_MS = 7 * 24 * 60 * 60 * 1000
 """How long before a note's last change a text was read that the note repeats."""
@@ -47,6 +47,17 @@ def store_origins(db: Database, path: str, origins: LineOrigins) -> None:
         if (mask := origins.all_of(int(str(first)), int(str(last)))) != before
     ]
     db.executemany("UPDATE chunks SET origins = ? WHERE id = ?", changes)
+
+
+def find_outside(db: Database) -> list[tuple[str, int, LineOrigins]]:
+    """Return (path, time of the last change, origins) of the files with outside lines, the newest first."""
+    rows = db.execute(
+        """SELECT path, mtime_ns / 1000000 FROM origins JOIN files USING (path)
+           WHERE reasons <> '' OR default_origin = 3 ORDER BY mtime_ns DESC, path"""
+    ).fetchall()
+    known = load_origins(db, [str(path) for path, _ in rows])
+    files = [(str(path), int(str(time_ms)), known[str(path)]) for path, time_ms in rows]
+    return [file for file in files if OUTSIDE in (file[2].numbers or (file[2].default,))]
 
 
 def load_origins(db: Database, paths: Collection[str]) -> dict[str, LineOrigins]:

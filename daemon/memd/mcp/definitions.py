@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from memd_client.limits import CATEGORIES
+from memd_client.limits import CATEGORIES, ORIGINS
 from memd_client.tooling import DEFAULT_SEARCH_CHARS, MAX_SEARCH_CHARS
 
 ALL_AGENTS = "all"
@@ -120,6 +120,10 @@ _SEARCH = Tool(
         "minScore": _number(
             "Minimum score of an excerpt. 0 returns the nearest notes even if none is relevant."
         ),
+        "origin": {
+            **_text("Only the words of one origin; outside: web pages, mail, other people."),
+            "enum": list(ORIGINS),
+        },
     },
     ("query",),
     {"results": _ROWS, "mode": _STRING},

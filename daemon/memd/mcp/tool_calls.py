@@ -158,8 +158,8 @@ def _search_request(
     arguments: Mapping[str, Any], caller: str, agents: Sequence[str] | None
 ) -> PreparedRequest[SearchAgentsReply]:
     """Return the request for a call; the daemon checks ranges."""
-    known = ("query", "maxResults", "maxChars", "minScore")
-    query, most, chars, least = (arguments.get(name) for name in known)
+    known = ("query", "maxResults", "maxChars", "minScore", "origin")
+    query, most, chars, least, origin = (arguments.get(name) for name in known)
     unknown = arguments.keys() - set(known)
     if unknown:
         raise BadParamsError(f"memory_search has no argument {min(map(str, unknown))[:60]!r}")
@@ -179,6 +179,7 @@ def _search_request(
         min_score=least,
         limit_weak=True,
         caller=caller,
+        origins=None if origin is None else [origin],
     )
 
 

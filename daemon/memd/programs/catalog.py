@@ -222,6 +222,7 @@ class Program(Struct, frozen=True, forbid_unknown_fields=True):
         verified: How the format of its conversations was checked: its tests run the real program (`program`), its own
             source code or documentation describes it (`source`), or only other programs that read it do (`reader`).
         part_of: The program that users know it as, if this table is one of its parts, such as an editor's extension.
+        shell: Variables that it sets for the commands of its agent.
         skill: The file that tells its agent when to search memory; empty if it reads no skills.
     """
 
@@ -229,6 +230,7 @@ class Program(Struct, frozen=True, forbid_unknown_fields=True):
     title: str
     verified: Verification = "reader"
     part_of: str = ""
+    shell: tuple[str, ...] = ()
     skill: str = ""
     conversations: Conversations | None = None
     notes: ProgramNotes | None = None

@@ -170,6 +170,8 @@ class SearchService:
             find = partial(search_work, query=params.query, most=most, scope=scope, programs=programs)
             async with self._scheduler.slot(self._index):
                 generation, hits = await self._index.read(lambda db: (index_generation(db), find(db)))
+            if params.origins is not None:
+                hits = [hit for hit in hits if hit.origin in params.origins]
             hits = await self._currency.add_verdicts(hits, view, params.max_chars)
             result = SearchResult(hits, "keyword", generation)
             return self._reply(params, _EmbeddedQuery(), view, result, hits, started)

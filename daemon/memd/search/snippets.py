@@ -33,7 +33,7 @@ from memd.text.cut.annotations import Annotations
 from memd.text.cut.chunking import HEADING, headings_above
 from memd.text.cut.snippets import cut_snippet
 from memd.text.cut.units import ends_unit, starts_unit
-from memd.text.cut.windows import Region, SpanScore, Window, grow_window
+from memd.text.cut.windows import Region, SpanScore, Window, fitting_part, grow_window
 from memd.text.lines import start_of_line
 from memd.text.query.dates import day_of_note
 from memd.text.query.word_forms import has_words, matched_spans
@@ -114,7 +114,10 @@ def build_hits(
                 break
             if shown.has(choice.original, choice.row) or not hits.has_space(maker.relevance(choice.item)):
                 continue
-            for place, window in cutter.cut(choice, regions, shown):
+            for place, whole in cutter.cut(choice, regions, shown):
+                window = maker.fitting(place.path, whole)
+                if window is None:
+                    continue
                 hit = maker.make(choice, place, window)
                 surplus = excess = hits.surplus_of_first(hit)
                 while excess and len(window.text) > MIN_SNIPPET_CHARACTERS:
@@ -300,6 +303,12 @@ class HitMaker:
             origin=ORIGINS[origins.lowest(window.start_line, window.end_line)],
             origin_reason=origins.reason(window.start_line, window.end_line),
         )
+
+    def fitting(self, path: str, window: Window) -> Window | None:
+        """Return the part of a window whose lines have a requested origin; None if it has no such line."""
+        mask = None if (scope := self._query.limits.scope) is None else scope.origins
+        all_of, words = self._origins_of(path).all_of, self._words
+        return window if mask is None else fitting_part(window, lambda at: bool(all_of(at, at) & mask), words)
 
     def _origins_of(self, path: str) -> LineOrigins:
         """Return whose words the lines of a file are."""

@@ -39,6 +39,7 @@ from memd_client.messages import (
     SessionHandoffReply,
     SourcesReply,
     StatusReply,
+    TrustReply,
     UsageReply,
     VacuumReply,
     WorkFilesReply,
@@ -182,6 +183,10 @@ class FakeClient:
     def usage(self, action: str = "show", **params: Any) -> UsageReply:
         """Answer `usage`."""
         return self._answer(UsageReply, "usage", action=action, **params)
+
+    def trust(self, path: str | None = None, **params: Any) -> TrustReply:
+        """Answer `trust`."""
+        return self._answer(TrustReply, "trust", path=path, **params)
 
     def sources(self, action: str = "list") -> SourcesReply:
         """Answer `sources`."""

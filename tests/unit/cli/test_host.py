@@ -103,7 +103,7 @@ def test_all_commands_are_local_or_need_only_the_daemon() -> None:
         "search",
         "sources",
     }
-    assert COMMANDS.keys() - LOCAL_COMMANDS == from_a_host | {"status", "top", "usage", "vacuum"}
+    assert COMMANDS.keys() - LOCAL_COMMANDS == from_a_host | {"status", "top", "trust", "usage", "vacuum"}
 
 
 def test_sample_is_refused_with_a_host(made: list[dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -222,6 +222,7 @@ def test_every_option_is_sent_to_the_daemon() -> None:
         *("search", "when", "does", "it end", "--agent", "main", "--max-results", "3", "--min-score", "0.2"),
         *("--source", "memory", "--source", "sessions", "--path", "memory/2026-"),
         *("--kind", "notes", "--kind", "conversations"),
+        *("--origin", "user,agent", "--origin", "outside"),
         *("--max-chars", "900", "--include-weak"),
         search=found(),
     )
@@ -238,6 +239,7 @@ def test_every_option_is_sent_to_the_daemon() -> None:
                 "min_score": 0.2,
                 "sources": ["memory", "sessions"],
                 "kinds": ["notes", "conversations"],
+                "origins": ["user", "agent", "outside"],
                 "path": "memory/2026-",
                 "project": None,
                 "since": None,
@@ -445,7 +447,7 @@ def test_disabled_memory_of_an_agent_with_the_id_all_is_an_error() -> None:
 
 def test_options_apply_to_a_search_of_all_agents() -> None:
     line = "--max-results 3 --max-chars 2000 --include-weak --min-score 0.2 --source memory --kind notes --path memory/"
-    options = [*line.split(), *"--project shop --since 7d --explain".split()]
+    options = [*line.split(), *"--origin user --project shop --since 7d --explain".split()]
 
     ran = search_all(replied(), *options)
 
@@ -459,6 +461,7 @@ def test_options_apply_to_a_search_of_all_agents() -> None:
         "min_score": 0.2,
         "sources": ["memory"],
         "kinds": ["notes"],
+        "origins": ["user"],
         "path": "memory/",
         "project": "shop",
         "since": "7d",

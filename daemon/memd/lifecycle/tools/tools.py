@@ -94,6 +94,7 @@ async def search_memory(
             active_projects=active_projects,
             exclude_session=session_key or None,
             limit_weak=True,
+            origins=[arguments["origin"]] if "origin" in arguments else None,
         )
     )
     return _search_answer(reply, citations=citations)

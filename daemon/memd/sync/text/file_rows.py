@@ -27,6 +27,7 @@ from memd.system.log import log
 from memd.system.metrics import METER
 from memd.text.cut.annotations import AnnotatedEntry, find_annotated, find_fact_days, hide_annotations
 from memd.text.cut.chunking import Chunk, chunk_text_at_breaks, cut_chunks
+from memd.text.trust.origins import LineOrigins
 from memd_client.errors import FileMissingError, FileUnreadableError, MemdError
 from memd_client.messages import SkippedFile
 
@@ -87,6 +88,9 @@ def _by_size(name: str, tokens: int, overlap: int) -> ChunkingScheme:
     return ChunkingScheme(name, lambda text, _, breaks: chunk_text_at_breaks(text, tokens, overlap, breaks))
 
 
+Release = Callable[[str, Sequence[str], LineOrigins], LineOrigins]
+"""(path, lines, origins) -> origins without what the user released."""
+
 SETTLE_MS = 1000
 """An empty file that had text is probably being rewritten: it is indexed as empty only after this time."""
 
@@ -133,8 +137,10 @@ class FileRows:
         clock: Clock,
         disk: trio.CapacityLimiter,
         on_published: Callable[[IndexChange], None],
+        release: Release = lambda path, lines, origins: origins,
     ) -> None:
         self.agent_id = agent_id
+        self._release = release
         self._index = index
         self._sources = sources
         self._chunking = chunking
@@ -204,6 +210,11 @@ class FileRows:
         self.reasons = {path: reason for path, reason in self.reasons.items() if path in self.refused}
         self._version += 1
 
+    def expire(self, path: str) -> None:
+        """Have an indexed file read again by the next pass."""
+        self.by_path[path] = replace(self.by_path[path], hash="", mtime_ns=0)
+        self._version += 1
+
     async def take(self, group: Sequence[SourceFile], *, force: bool = False) -> list[FileOutcome]:
         """Read some files and write them in one transaction; record the reasons of unreadable ones."""
         started = time.perf_counter()
@@ -242,7 +253,9 @@ class FileRows:
     async def _publish(self, drafts: list[_Draft]) -> None:
         """Write files in one transaction; if that fails, one by one, so that one file doesn't block others."""
         try:
-            published = await self._index.write(lambda db: [_write(db, draft) for draft in drafts])
+            published = await self._index.write(
+                lambda db: [_write(db, draft, self._release) for draft in drafts]
+            )
         except MemdError:
             if len(drafts) == 1:
                 raise
@@ -360,7 +373,7 @@ class FileRows:
         self._report(published)
 
 
-def _write(db: Database, draft: _Draft) -> IndexChange | None:
+def _write(db: Database, draft: _Draft, release: Release) -> IndexChange | None:
     """Write a draft; return the change, or None if the text is unchanged and only the file's row was updated."""
     row, file = draft.row, draft.file
     if draft.chunks is None:
@@ -377,7 +390,7 @@ def _write(db: Database, draft: _Draft) -> IndexChange | None:
             facts = facts._replace(commands=commands, files=len(changed))
         transcript = StoredTranscript(file.line_map, file.times, file.redactions, last_from, facts)
         store_transcript(db, row.path, transcript)
-    store_origins(db, row.path, file.origins)
+    store_origins(db, row.path, release(row.path, hide_annotations(file.text).split("\n"), file.origins))
     if file.work is not None:
         store_work(db, row.path, file.work)
     if file.fetches is not None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from itertools import groupby
 from typing import TypeAlias
 
 from msgspec import Struct
 
 from memd.text.cut.chunking import HEADING
 from memd.text.cut.units import Span, unit_above, unit_at, unit_below
+from memd.text.query.word_forms import has_words
 
 
 class Region(Struct, frozen=True):
@@ -90,6 +92,23 @@ def grow_window(
     line = region.line + text.count("\n", 0, start)
     last = line + part.count("\n")
     return Window(part, base + start, base + stop, line, last, start > low[0], stop < high[1])
+
+
+def fitting_part(window: Window, fits: Callable[[int], bool], words: Sequence[str]) -> Window | None:
+    """Return the adjacent lines of a window that fit, those with the most of some words; None if no line fits."""
+    parts, at = list[Window](), window.start
+    lines = enumerate(window.text.split("\n"), window.start_line)
+    for is_fit, run in groupby(lines, lambda line: fits(line[0])):
+        numbers, texts = zip(*run, strict=True)
+        end, first, last = at + len("\n".join(texts)), numbers[0], numbers[-1]
+        if is_fit and any(map(str.strip, texts)):
+            is_cut = (
+                window.is_cut_above and first == window.start_line,
+                window.is_cut_below and last == window.end_line,
+            )
+            parts.append(Window("\n".join(texts), at, end, first, last, *is_cut))
+        at = end + 1
+    return max(parts, key=lambda part: sum(has_words(part.text, [word]) for word in words), default=None)
 
 
 def _without_blank_lines(text: str, start: int, end: int) -> Span:

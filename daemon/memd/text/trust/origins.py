@@ -55,10 +55,10 @@ class LineOrigins(Struct, frozen=True):
 
     def reason(self, first_line: int, last_line: int) -> str:
         """Return why some lines are outside; empty if they are not."""
-        texts = [
-            row.text for row in self.reasons if row.first_line <= last_line and first_line <= row.last_line
-        ]
-        return texts[0] if texts else ""
+        if self.lowest(first_line, last_line) != OUTSIDE:
+            return ""
+        rows = (row for row in self.reasons if row.first_line <= last_line and first_line <= row.last_line)
+        return next((row.text for row in rows), "")
 
     def lowered(self, lines: Iterable[int], origin: int, why: str, count: int) -> LineOrigins:
         """Return the origins of a text of `count` lines after something else contributed to some of its lines.

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memd.text.cut.chunking import cut_chunks
-from memd.text.cut.windows import Region, SpanScore, Window, grow_window
+from memd.text.cut.windows import Region, SpanScore, Window, fitting_part, grow_window
 
 NOTE = """\
 # Ledger
@@ -282,3 +282,21 @@ def test_a_window_stops_at_lines_already_shown() -> None:
     window = grown("Amounts are in cents.", shown=["It has two columns.", "Ben checks it."])
 
     assert window.text == "Amounts are in cents."
+
+
+def test_fitting_part_is_the_run_of_lines_with_most_words() -> None:
+    window = Window("a heron\nb\nc heron queue\nd", 10, 32, 4, 7, True, True)
+
+    part = fitting_part(window, lambda line: line != 5, ["heron", "queue"])
+
+    assert part == Window("c heron queue\nd", 20, 35, 6, 7, False, True)
+
+
+def test_fitting_part_of_a_window_that_fits_is_the_window() -> None:
+    window = Window("a\nb", 10, 13, 4, 5, True, False)
+
+    assert fitting_part(window, lambda line: True, []) == window
+
+
+def test_fitting_part_without_a_line_that_fits_is_none() -> None:
+    assert fitting_part(Window("a\n\nb", 0, 4, 1, 3), lambda line: line == 2, ["a"]) is None

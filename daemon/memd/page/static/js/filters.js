@@ -1,4 +1,4 @@
-/** Filters by source, project and time, and the parameters of requests that they mean. */
+/** Filters by source, project, time and origin, and the parameters of requests that they mean. */
 
 /** What the choice of a source means besides the name of one. */
 export const NOTES = "*notes";
@@ -7,6 +7,9 @@ export const CONVERSATIONS = "*conversations";
 /** @type {[string, string][]} */
 export const SPANS = [["24h", "Last 24 hours"], ["7d", "Last 7 days"], ["30d", "Last 30 days"], ["1y", "Last 12 months"]];
 
+/** Whose words are searched. @type {[string, string][]} */
+export const ORIGINS = [["user", "Your words"], ["agent", "Agents' words"], ["program", "Output of programs"], ["outside", "Words of others"]];
+
 /** Months offered at most: ten years. */
 const MONTHS = 120;
 
@@ -14,10 +17,10 @@ const MONTHS = 120;
  * Return the parameters of a request that a filter means.
  * @param {import("./kinds.js").Filter} filter
  * @param {import("./sources.js").Searched[]} sources those that can be searched
- * @returns {{sources?: string[], project?: string, since?: string, until?: string}}
+ * @returns {{sources?: string[], project?: string, since?: string, until?: string, origins?: string[]}}
  */
-export function paramsOf({ source, project, time }, sources) {
-  return { ...sourceParams(source, sources), ...(project ? { project } : {}), ...timeParams(time) };
+export function paramsOf({ source, project, time, origin }, sources) {
+  return { ...sourceParams(source, sources), ...(project ? { project } : {}), ...timeParams(time), ...(origin ? { origins: [origin] } : {}) };
 }
 
 /**

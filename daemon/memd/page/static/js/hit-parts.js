@@ -21,6 +21,7 @@ export function partsOf(hit) {
     heading: hit["heading"],
     excerpt: (hit["is_cut_above"] ? CUT_MARK : "") + hit["snippet"].replace(/^[\r\n]+|[\r\n]+$/g, "") + (hit["is_cut_below"] ? CUT_MARK : ""),
     currency: hit["currency"] ? `now: ${hit["currency"].text}` : "",
+    origin: ["program", "outside"].includes(hit["origin"]) ? `${hit["origin"]}${hit["origin_reason"] ? `: ${cut(hit["origin_reason"])}` : ""}` : "",
   };
 }
 

@@ -29,7 +29,7 @@ export interface ConversationsReply { conversations: ListedConversation[]; total
 /** The sources and projects of an agent's conversations, and the time of the oldest. */
 export interface Groups { sources: Group[]; projects: Group[]; oldest_ms: number | null }
 /** What a list is limited to: a source, a project by its path, and a span or a month; empty: anything. */
-export interface Filter { source: string; project: string; time: string }
+export interface Filter { source: string; project: string; time: string; origin: string }
 
 export interface Source {
   name: string; title: string; kind: string; agent: string; locations: string[]; files: number; bytes: number; sessions: number; messages: number;

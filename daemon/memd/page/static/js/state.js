@@ -9,7 +9,7 @@
 const NOTHING_LISTED = { rows: [], total: 0, title: "", loaded: false, asking: false, error: null };
 
 /** No filter. @returns {import("./kinds.js").Filter} */
-export const noFilter = () => ({ source: "", project: "", time: "" });
+export const noFilter = () => ({ source: "", project: "", time: "", origin: "" });
 
 /** @type {State} */
 export const state = {

@@ -1,8 +1,8 @@
-/** The choices of a source, a project and a time, as drawn over a list. */
+/** The choices of a source, a project, a time and an origin, as drawn over a list. */
 
 import { html } from "../../vendor/lit-html/lit-html.js";
 import { live } from "../../vendor/lit-html/directives/live.js";
-import { CONVERSATIONS, NOTES, SPANS, monthsSince } from "../filters.js";
+import { CONVERSATIONS, NOTES, ORIGINS, SPANS, monthsSince } from "../filters.js";
 import { count, monthName } from "../format.js";
 import { distinct } from "../sources.js";
 import { plain } from "../text.js";
@@ -16,8 +16,9 @@ import { plain } from "../text.js";
  * @param {Choice[]} sources
  * @param {import("../kinds.js").Groups} groups
  * @param {(choice: Partial<Filter>) => void} choose
+ * @param {boolean} [withOrigins] whether lines are filtered, and not whole conversations
  */
-export function filterBar(filter, sources, groups, choose) {
+export function filterBar(filter, sources, groups, choose, withOrigins = false) {
   const projects = distinct(groups.projects.map(({ name, title, conversations }) => ({ name, title: plain(title), conversations })));
   return html`<div class="filters" role="group" aria-label="Filters">
     ${select("Source", filter.source, [["", "All sources"], ...sources], (source) => choose({ source }))}
@@ -25,6 +26,7 @@ export function filterBar(filter, sources, groups, choose) {
       ...projects.map(({ name, title, conversations }) => /** @type {Choice} */ ([name, `${title} · ${count(conversations)}`]))], (project) => choose({ project })) : ""}
     ${select("Time", filter.time, [["", "Any time"], ...SPANS, ...monthsSince(groups.oldest_ms).map((month) => /** @type {Choice} */ ([month, monthName(month)]))],
       (time) => choose({ time }))}
+    ${withOrigins ? select("Origin", filter.origin, [["", "Anyone's words"], ...ORIGINS], (origin) => choose({ origin })) : ""}
   </div>`;
 }
 

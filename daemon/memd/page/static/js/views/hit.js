@@ -52,6 +52,7 @@ export function hit(found) {
     <div class="evidence" @click=${() => { if (getSelection()?.isCollapsed) open(); }}>${isTalk ? said(found, key, evidence) : written(found, rows, key, evidence)}</div>
     <div class="below">
       ${found.currency ? html`<span class="chip ${found.currency.verdict === "holds" ? "good" : "warn"}" data-currency>${seen(partsOf(found).currency)}</span>` : ""}
+      ${partsOf(found).origin ? html`<span class="chip ${found.origin === "outside" ? "warn" : ""}" data-origin>${seen(partsOf(found).origin)}</span>` : ""}
       ${found.copies > 1 ? html`<span class="chip">in ${found.copies} places</span>` : ""}
       <button class="button plain" data-why aria-expanded=${explained} @click=${() => toggleExplain(key)}>${explained ? "Hide why" : "Why this?"}</button>
       ${explained ? "" : html`<span class="because">${seen(found.explain?.reasons[0] ?? "")}</span>`}

@@ -33,7 +33,7 @@ export function searchView() {
         ${canSearchAll() ? html`<div class="choices" role="group" aria-label="Whose memory to search">${SCOPES.map(([name, label]) => html`
           <button type="button" aria-pressed=${asked.scope === name} @click=${() => choose({ scope: name })}>${label}</button>`)}
         </div>` : ""}
-        ${filterBar(asked.filter, searchChoices(searchedSources()), searchedGroups(), chooseFilter)}
+        ${filterBar(asked.filter, searchChoices(searchedSources()), searchedGroups(), chooseFilter, true)}
         <span class="quiet small number" role="status">${summary()}</span>
       </div>
     </form>

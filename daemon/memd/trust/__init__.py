@@ -1,0 +1,1 @@
+"""What the user decided about the trust of lines."""

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct, field
 
-from memd.programs.work import Step
+from memd.programs.work import Fetch, Step
 
 Role: TypeAlias = Literal["user", "assistant"]
 
@@ -30,6 +30,7 @@ class Message(NamedTuple):
             conversation.
         key: The program's id of the message; of a copy the original's; "" without one.
         time_ms: When it was said, in milliseconds UTC; None if unknown.
+        outside: Why it counts as text of others, although it was said by a user or an agent; else empty.
     """
 
     role: Role
@@ -37,6 +38,7 @@ class Message(NamedTuple):
     place: int
     key: str = ""
     time_ms: int | None = None
+    outside: str = ""
 
 
 class Break(NamedTuple):
@@ -96,6 +98,7 @@ class Conversation(Struct):
         digest: Hash of everything that was read, if the reader has one.
         warning: Why a part of it can't be read; empty if all of it was.
         work: What the agent did, in order; None if it was not requested, or the reader doesn't return it.
+        fetches: The texts that the session read, alike; a result that arrived late has the place of its call.
     """
 
     session: Session
@@ -106,3 +109,4 @@ class Conversation(Struct):
     digest: str = ""
     warning: str = ""
     work: list[Step] | None = None
+    fetches: list[Fetch] | None = None

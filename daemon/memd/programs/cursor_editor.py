@@ -128,7 +128,9 @@ class CursorEditorDatabase(ConversationDatabase):
             if opened is None:
                 return None
             data, bubbles = opened
-            conversation = Conversation(Session(id=session_id), work=None if work is None else work.steps)
+            conversation = Conversation(Session(id=session_id))
+            if work is not None:
+                conversation.work, conversation.fetches = work.steps, work.fetches
             composer = decode_record(data, _composer)
             if composer is None:
                 conversation.broken += 1

@@ -44,7 +44,7 @@ class GrokReader(LinesReader):
     def say(self, role: Role, text: str, place: int, key: str, time_ms: int | None) -> bool:
         """Add a piece to the message before it, or begin a message."""
         if self._is_said:
-            _, _, place, key, time_ms = self.messages.pop()
+            _, _, place, key, time_ms, _ = self.messages.pop()
         self._pieces += f"{text}\n" if role == "user" else text
         self._is_said = super().say(role, self._pieces, place, key, time_ms)
         return self._is_said

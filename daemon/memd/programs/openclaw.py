@@ -14,10 +14,10 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Struct
 
-from memd.programs.conversation import Break, Conversation, Message, Session
+from memd.programs.conversation import Break, Conversation, Message, Role, Session
 from memd.programs.packed import decompress_beginning
 from memd.programs.program import FileReader, TranscriptFile
-from memd.programs.tool_calls import read_openclaw
+from memd.programs.tool_calls import read_openclaw, reason_outside
 from memd.programs.work import WorkLog, WorkReader
 from memd.system.safe_open import FileStat, open_unlinked, stat_of
 from memd.text.transcripts.messages import kind_of_key, kind_of_opening, read_record
@@ -77,7 +77,8 @@ class OpenClawReader(WorkReader):
             self._messages_before[record_id] = count
         if line is not None:
             speaker, _, text = line.partition(": ")
-            messages.append(Message("user" if speaker == "User" else "assistant", text, place))
+            role: Role = "user" if speaker == "User" else "assistant"
+            messages.append(Message(role, text, place, outside=reason_outside(record)))
 
     def conversation(self) -> Conversation:
         """Return the conversation; see `TranscriptReader.conversation`."""

@@ -127,7 +127,7 @@ class OpenClawAgentDatabase(ConversationDatabase):
                 conversation = progress.reader.conversation()
                 conversation.digest, conversation.warning = progress.sha.hexdigest(), progress.warning
                 if (log := progress.reader.work) is not None:
-                    conversation.work = log.steps
+                    conversation.work, conversation.fetches = log.steps, log.fetches
                 return conversation
         self._recent.put(key, progress)
         raise being_written(self._shown(session_id))

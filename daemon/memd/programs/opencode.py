@@ -124,7 +124,7 @@ def read_conversation(stored: OpencodeConversation, work: WorkLog | None = None)
         )
     )
     revert = decode_record(stored.revert, _revert)
-    conversation.work = work.steps if work is not None else None
+    conversation.work, conversation.fetches = (work.steps, work.fetches) if work is not None else (None, None)
     copied_before_ms = stored.created_ms if not stored.is_v2 and _FORKED_TITLE.search(stored.title) else 0
     for place, message in enumerate(stored.messages, start=1):
         is_reverted_to = revert is not None and message.id == revert.messageID

@@ -12,6 +12,7 @@ import msgspec
 from memd.programs.blocks import visible_text
 from memd.programs.claude_records import ClaudeRecord
 from memd.programs.codex_code import calls_in
+from memd.programs.fetched import ATTACHMENT, source_of, source_of_command, source_of_tool
 from memd.programs.records import decode_record, is_set, text_of, time_ms_of
 from memd.programs.spans import diff_lines
 from memd.programs.work import TOOLS, WorkLog, WorkStatus, exit_code_in
@@ -32,8 +33,10 @@ _VERBS: Final = {"add": "Add", "delete": "Delete"}
 _INVENTED: Final = "openclawSyntheticMissingToolResult", "missing tool result in session history"
 """Marks of results that OpenClaw adds to calls without a result: in the details, and in the text."""
 
+_CODE_CALL = re.compile(r"\btools\.(\w{1,200})")
 _OPENCLAW_CALLS: Final = ("toolCall", "toolUse", "functionCall")
-_CLAUDE_MARKS: Final = (b"tool_use", b"<bash-")
+_CLAUDE_MARKS: Final = (b"tool_use", b"<bash-", b'"document"')
+_CLAUDE_QUOTES: Final = ("edited_text_file", "file", "mcp_resource", "selected_lines_in_ide")
 _TYPED: Final = "<bash-input>", "<bash-stdout>"
 _TYPED_TAG = re.compile(r"</?bash-(?:input|stdout|stderr)>")
 _GEMINI_FRAME = re.compile(
@@ -48,6 +51,10 @@ _any = msgspec.json.Decoder(object)
 
 def read_claude_code(log: WorkLog, record: ClaudeRecord, place: int, time_ms: int | None) -> None:
     """Read a record of Claude Code: calls in answers, results in records of the user."""
+    if record.type == "attachment" and (quoted := _object(record.attachment)).get("type") in _CLAUDE_QUOTES:
+        path = text_of(quoted.get("filename"))
+        source = source_of("files", path, text_of(record.cwd)) if path else ATTACHMENT
+        log.read(source, quoted.get("content") or quoted.get("snippet"), place, time_ms)
     message = bytes(record.message)
     if not any(mark in message for mark in _CLAUDE_MARKS):  # the others aren't decoded again
         return
@@ -60,10 +67,14 @@ def read_claude_code(log: WorkLog, record: ClaudeRecord, place: int, time_ms: in
             log.call("Bash", {"command": text}, place, call="!", time_ms=time_ms)
         else:
             log.result("!", "unknown", text)
-    for block in blocks if record.type == "assistant" else ():
-        if block.get("type") == "tool_use":
+    for block in blocks:
+        kind = text_of(block.get("type"))
+        if kind == "tool_use" and record.type == "assistant":
             log.folder = text_of(record.cwd)
             log.call(block.get("name"), block.get("input"), place, call=block.get("id"), time_ms=time_ms)
+        elif kind.endswith("_tool_result") or kind == "document":  # of the provider's tools, and of the user
+            source = ATTACHMENT if kind == "document" else source_of_tool(kind, {})
+            log.read(source, block.get("content") or block, place, time_ms)
     results = [block for block in blocks if block.get("type") == "tool_result" and record.type == "user"]
     facts = _object(record.tool_use_result) if len(results) == 1 else {}
     is_denied = _object(record.permission_decision).get("decision") in ("deny", "reject")
@@ -88,27 +99,37 @@ def read_codex(log: WorkLog, line: bytes, place: int, time_ms: int | None) -> No
     record = _object(line)
     payload = _dict(record.get("payload"))
     call, item, program = payload.get("call_id"), payload.get("item"), text_of(payload.get("input"))
+    fields = {**payload, **_dict(payload.get("invocation")), **_dict(item)}
     match payload.get("type"):
-        case _ if "ordinal" in record and (payload.get("role") == "user" or payload.get("name") == "exec"):
+        case "message" if "ordinal" in record and payload.get("role") == "user":
             pass  # paginated: commands that the user typed, and those in programs, are items
         case "message" if typed := _SHELL.match(visible_text(payload.get("content"))):
             log.call("shell", {"command": typed[1].strip()}, place, call="!", time_ms=time_ms)
             code = exit_code_in(typed[2][:MAX_FRAME_CHARS])
             log.result("!", "ok" if code == 0 else "unknown", typed[2].partition(_OUTPUT)[2], exit_code=code)
         case "custom_tool_call" if payload.get("name") == "exec":
-            for tool, fields in calls_in(program):
+            calls, names = list(calls_in(program)), _CODE_CALL.findall(program)
+            for tool, fields in calls if "ordinal" not in record else ():
                 log.call(tool, fields, place, call="", time_ms=time_ms)
+            sources = [source_of_command(fields.get("cmd", ""), "") for _, fields in calls]
+            sources += [source_of_tool(name, program) for name in names]
+            log.sources[text_of(call)] = max(filter(None, sources), default=None), place, time_ms
         case "function_call" | "local_shell_call" | "custom_tool_call":
             arguments = _object(payload.get("arguments"))
             arguments = _dict(payload.get("action")) or arguments or payload
-            log.call(payload.get("name") or "local_shell", arguments, place, call=call, time_ms=time_ms)
+            tool, space = payload.get("name") or "local_shell", text_of(payload.get("namespace"))
+            tool = f"{space}__{tool}" if space.startswith("mcp") else tool
+            log.call(tool, arguments, place, call=call, time_ms=time_ms)
         case "function_call_output" | "custom_tool_call_output":
             frame, _, said = visible_text(payload.get("output")).partition(_OUTPUT)
             code = exit_code_in(frame[:MAX_FRAME_CHARS])
             if frame.startswith("{"):  # releases of 2025
                 old = _object(frame)
                 code, said = _dict(old.get("metadata")).get("exit_code"), text_of(old.get("output"))
-            log.result(call, "ok" if code == 0 else "unknown", said, exit_code=code)
+            log.result(call, "ok" if code == 0 else "unknown", said or [frame], exit_code=code)
+        case "mcp_tool_call_end" | "item_completed" if "server" in fields:
+            source = source_of_tool(f"mcp__{fields['server']}__{fields.get('tool')}", fields.get("arguments"))
+            log.read(source, fields.get("result"), place, time_ms)
         case "patch_apply_end":
             log.result(call, "ok" if payload.get("success") is True else "failed")
         case "item_completed" if isinstance(item, dict):
@@ -192,6 +213,8 @@ def read_opencode(log: WorkLog, data: bytes | None, place: int, time_ms: int | N
             status = _STATUS.get(text_of(state.get("status")), "unknown")
             is_new, diff = facts.get("exists") is False, diff_lines(text_of(facts.get("diff")))
             log.result(call, status, said, exit_code=facts.get("exit"), is_new=is_new, diff=diff)
+        elif part.get("type") == "text" and is_set(part.get("synthetic")):  # of files quoted in a prompt
+            log.read(ATTACHMENT, part.get("text"), place, time_ms)
 
 
 def read_openclaw(log: WorkLog, data: object, place: int) -> None:
@@ -221,6 +244,15 @@ def read_openclaw(log: WorkLog, data: object, place: int) -> None:
             log.result("!", status, message.get("output"), exit_code=code)
 
 
+def reason_outside(record: str) -> str:
+    """Return why OpenClaw doesn't trust a message; empty if it does, or doesn't tell."""
+    message = _dict(_object(record).get("message")) if '"__openclaw"' in record else {}
+    marks, is_user = _dict(message.get("__openclaw")), message.get("role") == "user"
+    is_other = is_user and marks.get("senderIsOwner", True) is not True
+    what = "a message of another person" if is_user else "an answer to text from the network"
+    return what if is_other or is_set(marks.get("turnTainted")) else ""
+
+
 def read_cursor(log: WorkLog, data: bytes, place: int, time_ms: int | None) -> None:
     """Read a call with its result, each of which is an object or its JSON in a text; the failures have four forms."""
     call = _object(data)
@@ -235,7 +267,7 @@ def read_cursor(log: WorkLog, data: bytes, place: int, time_ms: int | None) -> N
     said = result.get("output") or error.get("clientVisibleErrorMessage") or call.get("error")
     chunks = [text_of(chunk.get("diffString")) for chunk in _dicts(_dict(result.get("diff")).get("chunks"))]
     diff = _CURSOR_SIGN.sub(r"\1", "\n\n".join(chunks)).split("\n") if chunks else ()
-    log.result(key, status, said, exit_code=result.get("exitCode"), diff=diff)
+    log.result(key, status, said or result, exit_code=result.get("exitCode"), diff=diff)
 
 
 def _object(data: object) -> dict[str, Any]:

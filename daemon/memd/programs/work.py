@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
+from memd.programs.fetched import TextSource, hashes_in, source_of, source_of_command, source_of_tool
 from memd.programs.spans import GAP, Spans, cut, spans_of, spans_of_diff
 from memd.programs.values import text_of
 from memd.text.work.errors import ESCAPE, ends_of, error_at, error_lines
@@ -29,6 +30,8 @@ MAX_OUTPUT_BYTES: Final = 1_000
 MAX_ERROR_CHARS: Final = 200
 MAX_LINES: Final = 40
 """Lines around an error, and last ones, of which those that fit are shown."""
+
+MAX_FETCHES, MAX_HASHES = 20_000, 1_000_000  # of a session; a hash takes some 80 bytes of RAM
 
 
 class Command(NamedTuple):
@@ -78,6 +81,17 @@ class FileChange(NamedTuple):
 
 Step: TypeAlias = Command | FileChange
 
+
+class Fetch(NamedTuple):
+    """A text that a session read, at the place and time of the call; `what` describes it without text of memory."""
+
+    place: int
+    time_ms: int | None
+    origin: int
+    what: str
+    shingles: frozenset[int]
+
+
 TOOLS: Final[dict[str, Any]] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text("utf-8"))
 _ACTIONS: Final[dict[str, FileAction]] = {
     name: action for action, names in TOOLS["files"].items() for name in names
@@ -99,12 +113,17 @@ class WorkLog:
 
     Attributes:
         steps: What the calls did.
+        fetches: The texts that they returned, in the order of the results.
         folder: The working directory of calls that name none.
+        sources: By call, whose text its result is, its place and time.
     """
 
     def __init__(self) -> None:
         self.steps: list[Step] = []
+        self.fetches: list[Fetch] = []
         self.folder = ""
+        self.sources: dict[object, tuple[TextSource | None, int, int | None]] = {}
+        self._hashes = 0
         self._calls: dict[object, range] = {}
         self._final: set[object] = set()
 
@@ -112,18 +131,35 @@ class WorkLog:
         return text_of(call) in self._calls
 
     def clear(self) -> None:
-        """Forget all calls: they were copied from another session."""
+        """Forget all calls but not what was read: they were copied from another session."""
         self.steps.clear()
         self._calls.clear()
 
     def call(self, tool: object, arguments: object, place: int, *, call: object, time_ms: int | None) -> None:
         """Add a call of a tool; of several calls with one id, later results belong to the last."""
-        first, call = len(self.steps), text_of(call)
+        first, call, tool = len(self.steps), text_of(call), text_of(tool)
         arguments = arguments if isinstance(arguments, dict) else {"input": arguments}
-        steps = _steps_of(text_of(tool), arguments, self.folder)
+        steps = list(_steps_of(tool, arguments, self.folder))
         self.steps += [step._replace(place=place, time_ms=time_ms, call=call) for step in steps]
+        match steps[:1]:
+            case [Command(line=line)]:
+                source = source_of_command(line, self.folder)
+            case [FileChange(path=path, action="read")]:
+                source = source_of("files", path, self.folder)
+            case _:  # what is changed isn't read
+                source = None if steps or tool in _ACTIONS else source_of_tool(tool, arguments)
+        self.sources[call] = source, place, time_ms
         self._calls[call] = range(first if call else 0, len(self.steps) if call else 0)
         self._final.discard(call)
+
+    def read(self, source: TextSource | None, content: object, place: int, time_ms: int | None) -> None:
+        """Add a text that the session read, or several in a JSON value, if any counts."""
+        if source is None or len(self.fetches) >= MAX_FETCHES or self._hashes >= MAX_HASHES:
+            return
+        fetch = Fetch(place, time_ms, *source, hashes_in(source, content))
+        if fetch.shingles and fetch not in self.fetches[-10:]:  # a program may record a result twice
+            self.fetches.append(fetch)
+            self._hashes += len(fetch.shingles)
 
     def result(
         self,
@@ -142,7 +178,7 @@ class WorkLog:
         Args:
             call: The id of the call.
             status: Its outcome; a command whose exit status isn't zero failed, unless it was refused.
-            output: What the tool returned, without the frame that a program adds.
+            output: What the tool returned, without the frame that a program adds; JSON of any form.
             exit_code: The exit status; anything but an integer is unknown.
             folder: The working directory, if it is recorded with the result.
             is_new: Whether a written file is recorded as new.
@@ -150,6 +186,9 @@ class WorkLog:
             diff: Lines of the diff of a changed file, if the call doesn't tell what it replaced.
         """
         call = text_of(call)
+        source, place, time_ms = self.sources.get(call, (None, 0, None))
+        if call and status != "refused" and call not in self._final:
+            self.read(source, output, place, time_ms)
         code = exit_code if isinstance(exit_code, int) and not isinstance(exit_code, bool) else None
         status = "failed" if code and status != "refused" else status
         numbers = self._calls.get(call, range(0)) if call not in self._final else range(0)

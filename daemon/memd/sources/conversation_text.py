@@ -5,18 +5,21 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Sequence
+from typing import TypeAlias
 
 from msgspec import Struct, field
 
+from memd.index.origins import FetchedText
 from memd.index.transcripts import SessionFacts
 from memd.index.work import WorkRow
 from memd.programs.conversation import Break, Message
+from memd.programs.work import Fetch
 from memd.sources.source import FileText, Reset
 from memd.system.safe_open import FileStat
 from memd.text.language.spelling import WHITESPACE
 from memd.text.redact.secrets import redact
 from memd.text.transcripts.injected import without_injected
-from memd.text.trust.origins import AGENT, UNKNOWN, USER, LineOrigins
+from memd.text.trust.origins import AGENT, OUTSIDE, UNKNOWN, USER, LineOrigins
 
 RECENT_CONVERSATIONS = 4
 """Conversations whose state is cached, so that only additions are parsed. More concurrent ones are rare, and a state
@@ -29,6 +32,8 @@ MAX_TITLE_CHARS = 200
 
 MAX_TEXT_CHARS = 16_000_000
 """Characters of a conversation that are indexed: the newest ones."""
+
+Work: TypeAlias = tuple[WorkRow, ...] | None
 
 _SPEAKERS = {"user": "User", "assistant": "Assistant"}
 _ORIGINS = {"user": USER, "assistant": AGENT}
@@ -63,9 +68,12 @@ class ConversationText(Struct):
     origins: LineOrigins = UNKNOWN
 
     def file_text(
-        self, digest: str, stat: FileStat, facts: SessionFacts, work: tuple[WorkRow, ...] | None = None
+        self, digest: str, stat: FileStat, facts: SessionFacts, work: Work, fetches: Sequence[Fetch] | None
     ) -> FileText:
-        """Return the text as a `FileText` with the given hash, stat, facts of its session and work."""
+        """Return the text as a `FileText` with the given hash, stat, facts of its session, work and fetched texts."""
+        texts = tuple(
+            FetchedText(row.time_ms or 0, *row[2:]) for row in fetches or () if row.origin == OUTSIDE
+        )
         return FileText(
             self.text,
             digest,
@@ -77,6 +85,7 @@ class ConversationText(Struct):
             facts,
             work,
             self.origins,
+            None if fetches is None else texts,
         )
 
 
@@ -106,6 +115,10 @@ class ConversationLines(Struct):
         numbers = numbers[first:]
         lines = [self.lines[number] for number in numbers]
         times = tuple(each.message.time_ms or 0 for each in lines)
+        origins = LineOrigins(bytes(_ORIGINS[each.message.role] for each in lines))
+        for reason in sorted({each.message.outside for each in lines} - {""}):
+            rows = [row for row, each in enumerate(lines, 1) if each.message.outside == reason]
+            origins = origins.lowered(rows, OUTSIDE, reason, len(lines))
         return ConversationText(
             "\n".join(each.line for each in lines),
             tuple(each.message.place for each in lines),
@@ -115,7 +128,7 @@ class ConversationLines(Struct):
                 Reset(bisect_left(numbers, each.end) + 1, bisect_left(numbers, each.first) + 1, each.at_ms)
                 for each in breaks
             ),
-            LineOrigins(bytes(_ORIGINS[each.message.role] for each in lines)),
+            origins,
         )
 
 

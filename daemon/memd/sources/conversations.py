@@ -176,6 +176,8 @@ class ConversationFiles(Source):
         except OSError as error:
             reason = "descriptors" if error.errno in NO_DESCRIPTOR else "os"
             raise unreadable(found.path, f"can't be read: {error.strerror}", reason) from None
+        fetches = None if progress.work is None else progress.work.fetches
+        conversation = replace(conversation, fetches=fetches)
         details = self._reader.read_details(Path(tree.location), file.session_id)
         if details is not None:
             conversation = replace(conversation, session=_with_details(conversation.session, details))
@@ -259,22 +261,22 @@ class ConversationFiles(Source):
         """Read what was added to a file since it was read, or all of it, as always with work."""
         location = found.location
         if with_work:
-            whole = _Progress(*self._open(file, facts, with_work=True))
+            whole = _Progress(*self._open(file, facts))
             conversation = self._read_whole(found, whole, handle, facts)
             return whole, replace(conversation, work=None if whole.work is None else whole.work.steps)
         if location.endswith((*_PACKED, _DOCUMENT)):
-            whole = _Progress(*self._open(file, facts, with_work=self._with_work))
+            whole = _Progress(*self._open(file, facts))
             return whole, self._read_whole(found, whole, handle, facts)
         progress = self._recent.take(location)
         if progress is None or not _is_appended(progress, handle, facts):
-            progress = _Progress(*self._open(file, facts, with_work=self._with_work))
+            progress = _Progress(*self._open(file, facts))
         rest = self._feed(progress, handle, facts.st_size)
         self._recent.put(location, progress)
         if not rest or not _is_json(rest):
             return progress, progress.reader.conversation()
         # The last line is whole but may be rewritten with its line end: it is read again by the next load.
         whole = _Progress(
-            *self._open(file, facts, with_work=self._with_work),
+            *self._open(file, facts),
             text_lines=ConversationLines(progress.text_lines.lines),
         )
         self._feed(whole, handle, facts.st_size)
@@ -283,11 +285,9 @@ class ConversationFiles(Source):
         return whole, whole.reader.conversation()
 
     def _open(
-        self, file: TranscriptFile, facts: os.stat_result, *, with_work: bool
+        self, file: TranscriptFile, facts: os.stat_result
     ) -> tuple[TranscriptReader, int, WorkLog | None]:
         """Return the beginning of a `_Progress`: a new reader, the file, and what is filled with work."""
-        if not with_work:
-            return self._reader.open(file), facts.st_ino, None
         reader, work = self._reader.open_with_work(file)
         return reader, facts.st_ino, work
 
@@ -356,7 +356,7 @@ class ConversationFiles(Source):
         work = None
         if self._with_work and progress.work is not None:
             work = progress.work_rows.update(progress.work.steps if wanted else (), conversation.session.cwd)
-        return text.file_text(sha.hexdigest(), stat_of(facts), known, work)
+        return text.file_text(sha.hexdigest(), stat_of(facts), known, work, conversation.fetches)
 
 
 def _with_details(session: Session, details: Session) -> Session:

@@ -27,6 +27,7 @@ from memd.system.log import log
 from memd.system.lru import LruCache
 from memd.system.safe_open import FileStat
 from memd.system.sqlite import ForeignDatabaseError
+from memd.text.trust.origins import OUTSIDE
 from memd_client.errors import FileMissingError, FileUnreadableError
 from memd_client.messages import Problem
 
@@ -111,17 +112,15 @@ class ConversationDatabases(Source):
 
     def load(self, found: SourceFile) -> FileText:
         """Return a conversation's text; see `Source.load`."""
-        return self._as_text(found, *self._read(found, with_work=self._with_work))
+        return self._as_text(found, *self._read(found))
 
     def load_work(self, found: SourceFile) -> Conversation | None:
         """Return a conversation with the agent's work; see `Source.load_work`."""
-        _, conversation = self._read(found, with_work=True, is_load=False)
+        _, conversation = self._read(found, is_load=False)
         conversation.work = located(conversation.work or (), conversation.session.cwd)
         return conversation
 
-    def _read(
-        self, found: SourceFile, *, with_work: bool, is_load: bool = True
-    ) -> tuple[ConversationDatabase, Conversation]:
+    def _read(self, found: SourceFile, *, is_load: bool = True) -> tuple[ConversationDatabase, Conversation]:
         """Return the database of a conversation, and the conversation."""
         missing = FileMissingError(f"{found.path} no longer exists", data={"path": found.path})
         database, session = self._found.get(found.path, (None, None))
@@ -132,8 +131,7 @@ class ConversationDatabases(Source):
             raise missing
         try:
             with self._reading:
-                read = database.opened.read_with_work if with_work else database.opened.read
-                conversation = read(session.id)
+                conversation = database.opened.read_with_work(session.id)
         except ForeignDatabaseError as error:
             raise self._unreadable(found, error.reason, is_busy=error.busy) from None
         if conversation is None:
@@ -288,10 +286,11 @@ class ConversationDatabases(Source):
             sha = hashlib.sha256(text.text.encode("utf-8", "replace"))
             sha.update(repr((facts.title, facts.kind, text.numbers, text.times)).encode("utf-8", "replace"))
             digest = sha.hexdigest()
-        if work:
-            digests = repr([row.digest for row in work])
+        read = [(*row[:4], len(row[4])) for row in conversation.fetches or () if row.origin == OUTSIDE]
+        if work or read:
+            digests = repr([*(row.digest for row in work or ()), *read])
             digest += f":{hashlib.sha256(digests.encode()).hexdigest()[:16]}"
-        return text.file_text(digest, found.stat, facts, work)
+        return text.file_text(digest, found.stat, facts, work, conversation.fetches)
 
 
 def _is_settled(state: Sequence[FileFacts]) -> bool:

@@ -29,6 +29,7 @@ from memd.system.clock import Clock, wall_clock_ms
 from memd.system.log import log
 from memd.system.safe_open import FileStat, stat_of
 from memd.system.state_file import replace_synced, replace_whole
+from memd.text.trust.origins import UNKNOWN, LineOrigins
 
 ENDING: Final = ".json.gz"
 DELETED: Final = ".deleted" + ENDING
@@ -50,6 +51,7 @@ class _Copy(msgspec.Struct):
     hash: str
     facts: SessionFacts
     work: list[WorkRow] | None = None
+    origins: LineOrigins = UNKNOWN
 
 
 class RetainedCopy(NamedTuple):
@@ -109,6 +111,7 @@ class RetainedCopies:
             file.hash,
             file.facts,
             None if file.work is None else list(file.work),
+            file.origins,
         )
         target = self.folder / f"{name}{ENDING}"
         try:
@@ -155,6 +158,7 @@ class RetainedCopies:
             times=tuple(copy.times),
             facts=copy.facts._replace(is_deleted=True),
             work=None if copy.work is None else tuple(copy.work),
+            origins=copy.origins,
         )
 
     def prune(self) -> None:

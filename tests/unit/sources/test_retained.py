@@ -11,8 +11,10 @@ from memd.index.transcripts import SessionFacts
 from memd.sources.retained import DAY_MS, RetainedConversations, RetainedCopies, RetainedLimits
 from memd.sources.source import FileText, Listing, Source, SourceFile
 from memd.system.safe_open import FileStat
+from memd.text.trust.origins import OUTSIDE, LineOrigins
 from memd_client.errors import FileUnreadableError
 
+ORIGINS = LineOrigins(b"\0\1").lowered([2], OUTSIDE, "it repeats a page", 2)
 WIDE = RetainedLimits(days=30, megabytes=10)
 
 
@@ -40,7 +42,19 @@ class ChangingProgram(Source):
     def load(self, found: SourceFile) -> FileText:
         """Return a conversation."""
         text = self.texts[found.path.removeprefix("p/")]
-        return FileText(text, "hash", 1, len(text), 1, 1, (3,), 1, times=(5,), facts=SessionFacts("p", "s"))
+        return FileText(
+            text,
+            "hash",
+            1,
+            len(text),
+            1,
+            1,
+            (3,),
+            1,
+            times=(5,),
+            facts=SessionFacts("p", "s"),
+            origins=ORIGINS,
+        )
 
     def growth(self, found: SourceFile, indexed: FileStat | None) -> tuple[int, int] | None:
         """Return the size of a conversation, and one message."""
@@ -93,6 +107,7 @@ def test_a_deleted_conversation_stays_with_all_its_facts(retained: Retained) -> 
     assert (after.text, after.line_map, after.times, after.redactions) == ("User: hello", (3,), (5,), 1)
     assert after.facts == before.facts._replace(is_deleted=True)
     assert after.hash != before.hash
+    assert after.origins == ORIGINS
 
 
 def test_a_conversation_that_comes_back_is_the_programs_again(retained: Retained) -> None:

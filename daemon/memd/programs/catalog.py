@@ -122,6 +122,7 @@ class ProgramNotes(Struct, frozen=True, forbid_unknown_fields=True):
         walked: Matches the folders below it that may have notes; None: all but hidden ones.
         listed_in: The file that lists projects, or vaults of notes.
         in_projects: The same as `wanted` and `walked`, for the folders of projects.
+        by_agents: Found in the paths of notes that agents write, instead of the user.
     """
 
     source: str
@@ -130,6 +131,7 @@ class ProgramNotes(Struct, frozen=True, forbid_unknown_fields=True):
     walked: str | None = None
     listed_in: str = ""
     in_projects: tuple[str, str] = ("", "")
+    by_agents: str = "(?!)"
 
 
 class Hooks(Struct, frozen=True, forbid_unknown_fields=True):

@@ -11,6 +11,8 @@ from pathlib import Path
 from threading import Lock
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from memd.settings.schema import ExtraPath
 from memd.sources.read import read_file
 from memd.sources.rules import (
@@ -25,6 +27,8 @@ from memd.sources.source import MEMORY, FileText, Listing, Source, SourceFile, s
 from memd.sources.tree import Tree, TreeRules, check_descriptors, describe_part, why_skipped
 from memd.sources.watch.queue import NOTES_VALID_S, UNWATCHED, Scan, Unwatched, WatchQueue
 from memd.system.safe_open import stat_of
+from memd.text.trust.contributions import recorded_origins
+from memd.text.trust.origins import AGENT, USER
 from memd_client.messages import SkippedFile
 
 
@@ -74,12 +78,19 @@ class NotesSource(Source):
         trees: Its folders.
         max_bytes: Larger notes are indexed up to here.
         watch: Reports changed folders.
+        by_agents: Found in the paths of notes that agents write; all others are the user's.
     """
 
     def __init__(
-        self, name: str, trees: Sequence[Tree], max_bytes: int, watch: Unwatched = UNWATCHED
+        self,
+        name: str,
+        trees: Sequence[Tree],
+        max_bytes: int,
+        watch: Unwatched = UNWATCHED,
+        by_agents: str = "(?!)",
     ) -> None:
         self.name = name
+        self._by_agents = re.compile(by_agents)
         self._fixed = list(trees)
         self._trees = self._fixed
         self._max_bytes = max_bytes
@@ -104,7 +115,9 @@ class NotesSource(Source):
 
     def load(self, found: SourceFile) -> FileText:
         """Return a note's text; see `Source.load`."""
-        return read_file(found, self._max_bytes, cut=True)
+        file = read_file(found, self._max_bytes, cut=True)
+        default = AGENT if self._by_agents.search(found.path) else USER
+        return replace(file, origins=recorded_origins(file.text, default))
 
     def close(self) -> None:
         """Stop watching the folders."""
@@ -174,7 +187,7 @@ class WorkspaceNotes(NotesSource):
         self._extra_trees: dict[ExtraPath, Tree] = {}
         self._on_the_way: set[str] = set()
         tree = Tree(MEMORY, self._workspace, WORKSPACE_RULES, max_bytes=max_bytes)
-        super().__init__(MEMORY, [tree], max_bytes, watch)
+        super().__init__(MEMORY, [tree], max_bytes, watch, r"^(?!\.\./)")
 
     @property
     def own(self) -> Tree:

@@ -98,7 +98,10 @@ def open_source(
             if config.path is not None
             else find_notes_folders(config.program, places)
         )
-        notes = NotesSource(config.name, trees_of(config.name, folders, max_bytes), max_bytes, watch)
+        known = KNOWN_SOURCES.get(config.program)
+        by_agents = known.program.notes.by_agents if known is not None and known.program.notes else "(?!)"
+        trees = trees_of(config.name, folders, max_bytes)
+        notes = NotesSource(config.name, trees, max_bytes, watch, by_agents)
         return OpenedSource(notes, tuple(folder.root for folder in folders))
     conversations = PROGRAMS[config.program].conversations
     assert conversations is not None

@@ -12,6 +12,7 @@ import numpy as np
 
 from memd.system.sqlite import Database
 from memd.text.trust.origins import OUTSIDE, UNKNOWN, LineOrigins, Reason
+from memd.text.trust.shingles import shingles_of
 
 MAX_AGE_MS = 7 * 24 * 60 * 60 * 1000
 """How long before a note's last change a text was read that the note repeats."""
@@ -20,12 +21,16 @@ _REASONS = msgspec.json.Decoder(tuple[Reason, ...])
 
 
 class FetchedText(NamedTuple):
-    """A text that a session read: its time in milliseconds UTC (0 if unknown), origin, description and hashes."""
+    """A text that a session read: its time in milliseconds UTC, origin, description, hashes, and the conversation.
+
+    The outside lines of a note are one too, because other notes may repeat them.
+    """
 
     time_ms: int
     origin: int
     what: str
     shingles: frozenset[int]
+    path: str = ""
 
 
 def store_origins(db: Database, path: str, origins: LineOrigins) -> None:
@@ -108,24 +113,52 @@ def store_fetched(db: Database, path: str, texts: Sequence[FetchedText]) -> bool
     return same < len(texts)
 
 
-def load_fetched(db: Database, since_ms: int, until_ms: int) -> list[FetchedText]:
-    """Return the texts that sessions read in a period, and those of unknown time, the newest first."""
+def load_fetched(db: Database, text: str, condition: str, values: dict[str, object]) -> list[FetchedText]:
+    """Return the texts under a condition in SQL that have runs of words of `text`, with the hashes of these alone."""
+    query = f"SELECT time_ms, origin, what, hashes, path FROM fetched WHERE {condition}"
+    rows = db.execute(query, values).fetchall()
+    sought = np.array(sorted(shingles_of(text)) if rows else [], "<i8")
+    texts = []
+    for time_ms, origin, what, packed, path in rows if len(sought) else ():
+        stored = np.frombuffer(packed if isinstance(packed, bytes) else b"", "<i8")
+        same = stored[sought.take(np.searchsorted(sought, stored), mode="clip") == stored]
+        if len(same):
+            facts = int(str(time_ms)), int(str(origin)), str(what)
+            texts.append(FetchedText(*facts, frozenset(same.tolist()), str(path)))
+    return texts
+
+
+def find_new_texts(db: Database) -> list[tuple[int, int]]:
+    """Return (id, time) of the oldest texts that notes were not compared with yet, at most 256."""
+    rows = db.execute("SELECT id, time_ms FROM fetched WHERE is_new ORDER BY time_ms LIMIT 256")
+    return [(int(key), int(time_ms)) for key, time_ms in rows]
+
+
+def find_notes(db: Database, first_ms: int, last_ms: int) -> list[tuple[str, int, int]]:
+    """Return (path, earliest, latest time) of the notes that may repeat a text that was read in a period."""
     rows = db.execute(
-        """SELECT time_ms, origin, what, hashes FROM fetched
-           WHERE time_ms BETWEEN ? AND ? OR time_ms = 0 ORDER BY time_ms DESC""",
-        (since_ms, until_ms),
+        """SELECT path, min(mtime_ns, ctime_ns) / 1000000, max(mtime_ns, ctime_ns) / 1000000 FROM files
+           WHERE max(mtime_ns, ctime_ns) >= ? * 1000000 AND min(mtime_ns, ctime_ns) <= ? * 1000000
+           AND path NOT IN (SELECT path FROM transcripts)""",
+        (first_ms, last_ms + MAX_AGE_MS + 1),
     )
-    return [
-        FetchedText(int(str(time_ms)), int(str(origin)), str(what), frozenset(_unpack(hashes)))
-        for time_ms, origin, what, hashes in rows
-    ]
+    return [(str(path), int(first), int(last)) for path, first, last in rows]
+
+
+def load_lines(db: Database, path: str) -> list[str]:
+    """Return the lines of a note as its chunks, which may overlap, have them; none if all has to be read again."""
+    lines: list[str] = []
+    for first, text in db.execute(
+        """SELECT start_line, text FROM chunks JOIN files USING (path)
+           WHERE path = ? AND files.hash <> '' ORDER BY start_char, id""",
+        (path,),
+    ):
+        for number, part in enumerate(text.split("\n"), first - 1):
+            lines += [""] * (number + 1 - len(lines))
+            lines[number] += "" if part in lines[number] else part
+    return lines
 
 
 def _digest(text: FetchedText) -> int:
     facts = f"{text.time_ms} {text.origin} {text.what} {len(text.shingles)} {sum(text.shingles)}"
     return zlib.crc32(facts.encode("utf-8", "replace"))
-
-
-def _unpack(hashes: object) -> list[int]:
-    numbers: list[int] = np.frombuffer(hashes if isinstance(hashes, bytes) else b"", "<i8").tolist()
-    return numbers

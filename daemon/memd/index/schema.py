@@ -182,10 +182,12 @@ def _add_origins(db: Database) -> None:
           origin INTEGER NOT NULL,
           what TEXT NOT NULL,
           digest INTEGER NOT NULL,
+          is_new INTEGER NOT NULL DEFAULT 1,
           hashes BLOB NOT NULL
         ) STRICT;
         CREATE INDEX fetched_by_path ON fetched (path);
         CREATE INDEX fetched_by_time ON fetched (time_ms);
+        CREATE INDEX fetched_new ON fetched (time_ms) WHERE is_new;
 
         ALTER TABLE chunks ADD COLUMN origins INTEGER NOT NULL DEFAULT 2;
         UPDATE files SET hash = '', mtime_ns = 0

@@ -37,6 +37,11 @@ class AgentSources:
         self, sources: Iterable[Source], limits: SourceLimits, exclusions: Exclusions = NOTHING_EXCLUDED
     ) -> None:
         self.by_name = {source.name: source for source in sources}
+        self._notes = set[str]()
+        parts = list(self.by_name.values())
+        for source in parts:
+            source.notes = self._notes
+            parts += source.inner
         self.listings: dict[str, Listing] = {}
         self.exclusions = exclusions
         self._limits = limits
@@ -100,6 +105,7 @@ class AgentSources:
         if merged is None or len(parts) != len(before) or any(map(is_not, parts, before)):
             merged = _merge(parts, self._limits)
             self._merged[with_conversations] = parts, merged
+            self._notes |= {file.location for file in merged.files.values() if not file.is_conversation}
         return merged
 
     def _without_excluded(self, name: str, listing: Listing) -> Listing:

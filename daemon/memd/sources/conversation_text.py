@@ -19,6 +19,7 @@ from memd.system.safe_open import FileStat
 from memd.text.language.spelling import WHITESPACE
 from memd.text.redact.secrets import redact
 from memd.text.transcripts.injected import without_injected
+from memd.text.trust.contributions import repeated_texts
 from memd.text.trust.origins import AGENT, OUTSIDE, UNKNOWN, USER, LineOrigins
 
 RECENT_CONVERSATIONS = 4
@@ -37,15 +38,20 @@ Work: TypeAlias = tuple[WorkRow, ...] | None
 
 _SPEAKERS = {"user": "User", "assistant": "Assistant"}
 _ORIGINS = {"user": USER, "assistant": AGENT}
+DAY_MS = 24 * 60 * 60 * 1000
 _RUN = re.compile(f"[{WHITESPACE}]+")
 
 
 class ConversationLine(Struct):
-    """One message as a line, with the number of secrets redacted from it; the line is empty if nothing is left."""
+    """One message as a line, with the number of secrets redacted from it; the line is empty if nothing is left.
+
+    `outside` is why it is outside, empty if it isn't.
+    """
 
     message: Message
     line: str
     redactions: int
+    outside: str = ""
 
 
 class ConversationText(Struct):
@@ -71,8 +77,13 @@ class ConversationText(Struct):
         self, digest: str, stat: FileStat, facts: SessionFacts, work: Work, fetches: Sequence[Fetch] | None
     ) -> FileText:
         """Return the text as a `FileText` with the given hash, stat, facts of its session, work and fetched texts."""
+        day_before_ms = stat[0] // 1_000_000 - DAY_MS  # when a text without a time was read
         texts = tuple(
-            FetchedText(row.time_ms or 0, *row[2:]) for row in fetches or () if row.origin == OUTSIDE
+            FetchedText(
+                row.time_ms or day_before_ms, OUTSIDE, f"{row.what} that a session read", row.shingles
+            )
+            for row in fetches or ()
+            if row.origin == OUTSIDE
         )
         return FileText(
             self.text,
@@ -94,8 +105,8 @@ class ConversationLines(Struct):
 
     lines: list[ConversationLine] = field(default_factory=list)
 
-    def update(self, messages: Sequence[Message]) -> None:
-        """Make the lines those of some messages."""
+    def update(self, messages: Sequence[Message], fetches: Sequence[Fetch] = ()) -> None:
+        """Make the lines those of some messages; new answers that repeat an earlier outside text are outside."""
         known, kept = self.lines, 0
         while (
             kept < len(known)
@@ -103,7 +114,7 @@ class ConversationLines(Struct):
             and (known[kept].message is messages[kept] or known[kept].message == messages[kept])
         ):
             kept += 1
-        self.lines = known[:kept] + [line_of(message) for message in messages[kept:]]
+        self.lines = known[:kept] + [line_of(message, fetches) for message in messages[kept:]]
 
     def text(self, breaks: Sequence[Break] = ()) -> ConversationText:
         """Return the lines as text, without empty ones and the oldest ones beyond the limit."""
@@ -116,8 +127,8 @@ class ConversationLines(Struct):
         lines = [self.lines[number] for number in numbers]
         times = tuple(each.message.time_ms or 0 for each in lines)
         origins = LineOrigins(bytes(_ORIGINS[each.message.role] for each in lines))
-        for reason in sorted({each.message.outside for each in lines} - {""}):
-            rows = [row for row, each in enumerate(lines, 1) if each.message.outside == reason]
+        for reason in sorted({each.outside for each in lines} - {""}):
+            rows = [row for row, each in enumerate(lines, 1) if each.outside == reason]
             origins = origins.lowered(rows, OUTSIDE, reason, len(lines))
         return ConversationText(
             "\n".join(each.line for each in lines),
@@ -132,14 +143,18 @@ class ConversationLines(Struct):
         )
 
 
-def line_of(message: Message) -> ConversationLine:
-    """Return a message as one line."""
-    said = without_injected(message.text)[:MAX_MESSAGE_CHARS]
-    said = _RUN.sub(" ", said).strip()
+def line_of(message: Message, fetches: Sequence[Fetch] = ()) -> ConversationLine:
+    """Return a message as one line. It is as trusted as its worst part, given what its session read before."""
+    raw = without_injected(message.text)[:MAX_MESSAGE_CHARS]
+    said = _RUN.sub(" ", raw).strip()
     if not said:
         return ConversationLine(message, "", 0)
     said, count = redact(said)
-    return ConversationLine(message, f"{_SPEAKERS[message.role]}: {said}", count)
+    outside, is_answer = message.outside, message.role == "assistant"
+    earlier = [each for each in fetches if each.origin == OUTSIDE and each.place < message.place]
+    for fetch in repeated_texts(raw.split("\n"), earlier).values() if is_answer and earlier else ():
+        outside = f"repeats {fetch.what} that a session read"
+    return ConversationLine(message, f"{_SPEAKERS[message.role]}: {said}", count, outside)
 
 
 def clean_title(title: str) -> str:

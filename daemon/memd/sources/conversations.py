@@ -176,7 +176,7 @@ class ConversationFiles(Source):
         except OSError as error:
             reason = "descriptors" if error.errno in NO_DESCRIPTOR else "os"
             raise unreadable(found.path, f"can't be read: {error.strerror}", reason) from None
-        fetches = None if progress.work is None else progress.work.fetches
+        fetches = None if progress.work is None else self.without_notes(progress.work.fetches)
         conversation = replace(conversation, fetches=fetches)
         details = self._reader.read_details(Path(tree.location), file.session_id)
         if details is not None:
@@ -342,7 +342,7 @@ class ConversationFiles(Source):
         self, file: TranscriptFile, facts: os.stat_result, progress: _Progress, conversation: Conversation
     ) -> FileText:
         wanted = is_wanted(conversation.session.kind, with_subagents=self._with_subagents)
-        progress.text_lines.update(conversation.messages if wanted else ())
+        progress.text_lines.update(conversation.messages if wanted else (), conversation.fetches or ())
         text, sha, known = progress.text_lines.text(conversation.breaks), progress.sha.copy(), NO_FACTS
         if self._reader.keeps_facts:
             known = facts_of(

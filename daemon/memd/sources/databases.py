@@ -270,9 +270,10 @@ class ConversationDatabases(Source):
         self, found: SourceFile, database: ConversationDatabase, conversation: Conversation
     ) -> FileText:
         session = conversation.session
+        fetches = self.without_notes(conversation.fetches)
         lines, rows = self._recent.take(found.path) or (ConversationLines(), SessionWork())
         is_main = is_wanted(session.kind, with_subagents=self._with_subagents)
-        lines.update(conversation.messages if is_main else ())
+        lines.update(conversation.messages if is_main else (), fetches or ())
         text, facts = lines.text(conversation.breaks), NO_FACTS
         steps, work = conversation.work, None
         if self._with_work and steps is not None:
@@ -286,11 +287,11 @@ class ConversationDatabases(Source):
             sha = hashlib.sha256(text.text.encode("utf-8", "replace"))
             sha.update(repr((facts.title, facts.kind, text.numbers, text.times)).encode("utf-8", "replace"))
             digest = sha.hexdigest()
-        read = [(*row[:4], len(row[4])) for row in conversation.fetches or () if row.origin == OUTSIDE]
+        read = [(*row[:4], len(row[4])) for row in fetches or () if row.origin == OUTSIDE]
         if work or read:
             digests = repr([*(row.digest for row in work or ()), *read])
             digest += f":{hashlib.sha256(digests.encode()).hexdigest()[:16]}"
-        return text.file_text(digest, found.stat, facts, work, conversation.fetches)
+        return text.file_text(digest, found.stat, facts, work, fetches)
 
 
 def _is_settled(state: Sequence[FileFacts]) -> bool:

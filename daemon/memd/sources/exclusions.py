@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from memd.index.transcripts import SessionFacts
 from memd.sources.source import MEMORY, FileText, Listing, SourceFile
+from memd.text.trust.origins import UNKNOWN
 
 EXCLUDED: Final = "excluded"
 """Kind of a session in an excluded project."""
@@ -94,6 +95,8 @@ class Exclusions:
             resets=(),
             times=(),
             work=None if text.work is None else (),
+            origins=UNKNOWN,
+            fetches=None if text.fetches is None else (),
             facts=SessionFacts(facts.program, kind=EXCLUDED, is_deleted=facts.is_deleted),
         )
 

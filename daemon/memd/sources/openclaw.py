@@ -67,6 +67,7 @@ class OpenClawConversations(Source):
             max_bytes=max_bytes,
             with_work=with_work,
         )
+        self.inner = self._files, self._rows
         self._lock = Lock()
         self._parts: tuple[Listing, Listing] | None = None
         self._merged = Listing()

@@ -241,6 +241,7 @@ class RetainedConversations(Source):
         self.name = source.name
         self.copies = copies
         self._source = source
+        self.inner = (source,)
         self._exclusions = exclusions
         self._lock = Lock()
         self._seen: Listing | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct, field
@@ -11,6 +12,7 @@ from memd.index.origins import FetchedText
 from memd.index.transcripts import NO_FACTS, SessionFacts
 from memd.index.work import WorkRow
 from memd.programs.conversation import Conversation
+from memd.programs.work import Fetch
 from memd.system.safe_open import FileStat
 from memd.text.trust.origins import UNKNOWN, LineOrigins
 from memd_client.messages import Problem, SkippedFile
@@ -142,10 +144,14 @@ class Source(ABC):
     Attributes:
         name: Its name, which its files have as their `source`.
         is_conversation: Whether it has conversations.
+        inner: The sources that it consists of.
+        notes: Locations of the agent's notes: a session that reads one reads memory, nothing from outside.
     """
 
     name: str
     is_conversation: bool = False
+    inner: tuple[Source, ...] = ()
+    notes: Collection[str] = ()
 
     @abstractmethod
     def find(self) -> Listing:
@@ -173,6 +179,12 @@ class Source(ABC):
             FileUnreadableError: It can't be read, is too big, became a link, or changes while it is read.
             PathRefusedError: It is no longer the file that was found.
         """
+
+    def without_notes(self, fetches: Sequence[Fetch] | None) -> list[Fetch] | None:
+        """Return the texts that a session read, without notes."""
+        if fetches is None:
+            return None
+        return [fetch for fetch in fetches if fetch.what.removeprefix("the file ") not in self.notes]
 
     def load_work(self, found: SourceFile) -> Conversation | None:
         """Return a conversation as its program has it, with the agent's work; None if only its text is left.

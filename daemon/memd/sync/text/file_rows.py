@@ -15,19 +15,19 @@ from memd.index.annotations import has_current_annotations, note_current_annotat
 from memd.index.connection import Database, IndexFile
 from memd.index.files import FileRow, IndexChange, forget_file, load_files, publish_file, touch_file
 from memd.index.meta import ADOPTED, find_chunking_scheme, set_chunking_scheme
-from memd.index.origins import store_fetched, store_origins
+from memd.index.origins import find_new_texts, load_lines, store_fetched, store_origins
 from memd.index.transcripts import StoredTranscript, store_transcript
 from memd.index.work import RAN, store_work
 from memd.settings.schema import Chunking
 from memd.sources.agent_sources import AgentSources
 from memd.sources.source import FileText, Listing, SourceFile
 from memd.sync.text.changes import CLOCK_GRAIN_MS, Changes, compare
+from memd.sync.text.inherit import Release, compare_new_texts, store_note_origins
 from memd.system.clock import Clock
 from memd.system.log import log
 from memd.system.metrics import METER
 from memd.text.cut.annotations import AnnotatedEntry, find_annotated, find_fact_days, hide_annotations
 from memd.text.cut.chunking import Chunk, chunk_text_at_breaks, cut_chunks
-from memd.text.trust.origins import LineOrigins
 from memd_client.errors import FileMissingError, FileUnreadableError, MemdError
 from memd_client.messages import SkippedFile
 
@@ -87,9 +87,6 @@ def _by_size(name: str, tokens: int, overlap: int) -> ChunkingScheme:
     """Return OpenClaw's chunking scheme for some sizes, in tokens."""
     return ChunkingScheme(name, lambda text, _, breaks: chunk_text_at_breaks(text, tokens, overlap, breaks))
 
-
-Release = Callable[[str, Sequence[str], LineOrigins], LineOrigins]
-"""(path, lines, origins) -> origins without what the user released."""
 
 SETTLE_MS = 1000
 """An empty file that had text is probably being rewritten: it is indexed as empty only after this time."""
@@ -275,6 +272,11 @@ class FileRows:
             METER.count("memd_chunks_written_total", self.agent_id, by=published.chunks_added)
         self._on_published(published)
 
+    async def compare_new_texts(self) -> None:
+        """Compare notes with texts that were read before they were written, but indexed after them."""
+        while await self._index.read(find_new_texts):
+            await self._index.write(lambda db: compare_new_texts(db, self._release))
+
     def _draft_all(
         self, group: Sequence[SourceFile], force: bool
     ) -> list[tuple[SourceFile, _Draft | MemdError]]:
@@ -379,6 +381,7 @@ def _write(db: Database, draft: _Draft, release: Release) -> IndexChange | None:
     if draft.chunks is None:
         touch_file(db, row)
         return None
+    before = load_lines(db, row.path)
     published = publish_file(db, row, draft.chunks, row.indexed_at)
     store_annotations(db, row.path, draft.entries, find_fact_days(file.text, row.path))
     if file.line_map or file.facts.program:
@@ -390,7 +393,10 @@ def _write(db: Database, draft: _Draft, release: Release) -> IndexChange | None:
             facts = facts._replace(commands=commands, files=len(changed))
         transcript = StoredTranscript(file.line_map, file.times, file.redactions, last_from, facts)
         store_transcript(db, row.path, transcript)
-    store_origins(db, row.path, release(row.path, hide_annotations(file.text).split("\n"), file.origins))
+        store_origins(db, row.path, release(row.path, file.text.split("\n"), file.origins))
+    else:
+        known = {line.strip() for line in before}
+        store_note_origins(db, row, hide_annotations(file.text), file.origins, known, release)
     if file.work is not None:
         store_work(db, row.path, file.work)
     if file.fetches is not None:

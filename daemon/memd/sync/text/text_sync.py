@@ -246,15 +246,19 @@ class TextSync:
             self._left -= 1
         total = len(changes.read)
         done = 0
-        for group in group_files(changes.read):
-            await self._yield_to_searches(report)
-            await self._take(group, report, force=force)
-            self._left -= len(group)
-            for found in group:
-                self._todo.pop(found.path, None)
-            done += len(group)
-            for request in batch:
-                request.progress("text", done, total, group[-1].path)
+        conversations = [file for file in changes.read if file.is_conversation and total <= SMALL_PASS_FILES]
+        # First what sessions read, then the notes that they wrote.
+        for files in conversations, [file for file in changes.read if file not in conversations]:
+            for group in group_files(files):
+                await self._yield_to_searches(report)
+                await self._take(group, report, force=force)
+                self._left -= len(group)
+                for found in group:
+                    self._todo.pop(found.path, None)
+                done += len(group)
+                for request in batch:
+                    request.progress("text", done, total, group[-1].path)
+            await self._rows.compare_new_texts()
         await self._take_extras(report)
         if report.files_changed + report.files_removed >= TIDY_FILES:
             await self._index.write(merge_segments)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from memd.programs.catalog import PROGRAMS, Conversations, Program
-from memd.programs.program import ConversationDatabase, FileReader, TranscriptFile
+from memd.programs.program import FileReader, TranscriptFile
 from memd.programs.readers import reader_of
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -58,4 +58,4 @@ def _has_work(conversations: Conversations) -> bool:
     reader = reader_of(conversations)
     if isinstance(reader, FileReader):
         return reader.open_with_work(TranscriptFile("session"))[1] is not None
-    return type(reader(Path("x.db"))).read_with_work is not ConversationDatabase.read_with_work
+    return reader(Path("x.db")).has_work

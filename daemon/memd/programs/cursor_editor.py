@@ -93,6 +93,8 @@ class _Listed(NamedTuple):
 class CursorEditorDatabase(ConversationDatabase):
     """The editor's database, opened for each read."""
 
+    has_work = True
+
     def __init__(self, path: Path) -> None:
         self._path = path
         self._listed: dict[str, _Listed] = {}
@@ -116,11 +118,7 @@ class CursorEditorDatabase(ConversationDatabase):
         } | self._parents.keys()
         return [self._stored(each) for each in composers]
 
-    def read_with_work(self, session_id: str) -> Conversation | None:
-        """Return one conversation with the agent's work."""
-        return self.read(session_id, WorkLog())
-
-    def read(self, session_id: str, work: WorkLog | None = None) -> Conversation | None:
+    def read(self, session_id: str) -> Conversation | None:
         """Return one conversation; see `ConversationDatabase.read`."""
         if self._parents is None:
             self.sessions()
@@ -128,9 +126,8 @@ class CursorEditorDatabase(ConversationDatabase):
             if opened is None:
                 return None
             data, bubbles = opened
-            conversation = Conversation(Session(id=session_id))
-            if work is not None:
-                conversation.work, conversation.fetches = work.steps, work.fetches
+            work = WorkLog()
+            conversation = Conversation(Session(id=session_id), work=work.steps, fetches=work.fetches)
             composer = decode_record(data, _composer)
             if composer is None:
                 conversation.broken += 1
@@ -188,7 +185,7 @@ class CursorEditorDatabase(ConversationDatabase):
 
 
 def _read_bubbles(
-    composer: _Composer, bubbles: Iterable[CursorBubble], conversation: Conversation, work: WorkLog | None
+    composer: _Composer, bubbles: Iterable[CursorBubble], conversation: Conversation, work: WorkLog
 ) -> None:
     """Add a conversation's messages in its order."""
     order = composer.fullConversationHeadersOnly
@@ -216,7 +213,7 @@ def _read_bubbles(
 
 
 def _add(
-    bubble: _Bubble, kind: object, key: str, place: int, conversation: Conversation, work: WorkLog | None
+    bubble: _Bubble, kind: object, key: str, place: int, conversation: Conversation, work: WorkLog
 ) -> None:
     """Add one message if it has words; `kind` is its type according to the conversation."""
     role: Role
@@ -227,8 +224,7 @@ def _add(
     else:
         count_unknown(conversation.unknown, f"type {bubble.type}")
         return
-    if work is not None:
-        read_cursor(work, bytes(bubble.toolFormerData), place, time_ms_of(bubble.createdAt))
+    read_cursor(work, bytes(bubble.toolFormerData), place, time_ms_of(bubble.createdAt))
     is_mistyped = kind is not None and kind != bubble.type
     is_machine = any(map(is_set, (bubble.isSimulatedMsg, bubble.simulatedMsgReason, bubble.isPlanExecution)))
     is_thinking = is_set(bubble.isThought) or bubble.capabilityType == _THINKING

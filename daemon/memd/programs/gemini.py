@@ -12,6 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from memd.programs.conversation import Conversation, Message, Session
+from memd.programs.fetched import ATTACHMENT
 from memd.programs.gemini_projects import find_project_folder
 from memd.programs.program import FileReader, TranscriptFile, session_of
 from memd.programs.records import (
@@ -137,6 +138,8 @@ class GeminiReader(WorkReader):
         self._last_ms = max(time_ms or 0, self._last_ms or 0) or None
         if self.work is not None:
             read_gemini(self.work, bytes(record.toolCalls), place, time_ms)
+            quoted = _text_of(record.content).partition(_FILES[0])[2] if record.type == "user" else ""
+            self.work.read(ATTACHMENT, quoted, place, time_ms)
         place, known = self._messages.get(record.id, (place, None))
         message = None if record.id in self._suspect else _message_of(record, place, time_ms)
         if message is not None and known is not None and known.time_ms is not None:

@@ -78,13 +78,14 @@ class OpenClawAgentDatabase(ConversationDatabase):
     problem_code = "openclaw_database"
     hint = "upgrade memd to a release that supports this OpenClaw, or repair the file"
     keeps_facts = False
+    has_work = True
 
     def __init__(self, path: Path, max_bytes: int) -> None:
         self._path = path
         self._cold = path.parent.parent / OPENCLAW_SOURCE / "cold"
         self._max_bytes = max_bytes
         self._listing, self._reading = OpenClawSessions(path), OpenClawSessions(path)
-        self._recent: LruCache[tuple[str, bool], _Progress] = LruCache(RECENT_SESSIONS)
+        self._recent: LruCache[str, _Progress] = LruCache(RECENT_SESSIONS)
 
     def __repr__(self) -> str:
         return f"<OpenClawAgentDatabase {self._path}, {len(self._recent)} sessions cached>"
@@ -105,14 +106,9 @@ class OpenClawAgentDatabase(ConversationDatabase):
         self.problems = [] if not lost else [self._lost_history(lost)]
         return found
 
-    def read_with_work(self, session_id: str) -> Conversation | None:
-        """Return a conversation with the agent's work."""
-        return self.read(session_id, with_work=True)
-
-    def read(self, session_id: str, *, with_work: bool = False) -> Conversation | None:
+    def read(self, session_id: str) -> Conversation | None:
         """Return a conversation; see `ConversationDatabase.read`. Each page of events is one transaction."""
-        key, work = (session_id, with_work), WorkLog() if with_work else None
-        progress = self._recent.take(key) or _Progress(OpenClawReader(session_id, work))
+        progress = self._recent.take(session_id) or _Progress(OpenClawReader(session_id, WorkLog()))
         for _ in range(READ_TRIES):
             row = self._reading.find(session_id)
             if row is None:
@@ -123,13 +119,13 @@ class OpenClawAgentDatabase(ConversationDatabase):
                 return None
             if _covers(progress, row, after):
                 progress.row = after
-                self._recent.put(key, progress)
+                self._recent.put(session_id, progress)
                 conversation = progress.reader.conversation()
                 conversation.digest, conversation.warning = progress.sha.hexdigest(), progress.warning
                 if (log := progress.reader.work) is not None:
                     conversation.work, conversation.fetches = log.steps, log.fetches
                 return conversation
-        self._recent.put(key, progress)
+        self._recent.put(session_id, progress)
         raise being_written(self._shown(session_id))
 
     def close(self) -> None:
@@ -178,7 +174,7 @@ class OpenClawAgentDatabase(ConversationDatabase):
         if progress.row == row:
             return progress
         if not self._is_continuation(row, progress):
-            progress = _Progress(OpenClawReader(row.session_id, progress.reader.work and WorkLog()))
+            progress = _Progress(OpenClawReader(row.session_id, WorkLog()))
             for record in self._cold_records(row, progress):
                 self._feed(progress, record.number, record.text)
             progress.cold_sha = progress.sha.copy()

@@ -81,6 +81,8 @@ _revert = msgspec.json.Decoder(_Revert)
 class OpencodeDatabase(ConversationDatabase):
     """A database of conversations, opened for each read."""
 
+    has_work = True
+
     def __init__(self, path: Path) -> None:
         self._path = path
 
@@ -99,14 +101,10 @@ class OpencodeDatabase(ConversationDatabase):
             for each in list_sessions(self._path)
         ]
 
-    def read(self, session_id: str, work: WorkLog | None = None) -> Conversation | None:
+    def read(self, session_id: str) -> Conversation | None:
         """Return one conversation; see `ConversationDatabase.read`."""
         with opened_session(self._path, session_id) as stored:
-            return None if stored is None else read_conversation(stored, work)
-
-    def read_with_work(self, session_id: str) -> Conversation | None:
-        """Return one conversation with the agent's work."""
-        return self.read(session_id, WorkLog())
+            return None if stored is None else read_conversation(stored, WorkLog())
 
 
 def read_conversation(stored: OpencodeConversation, work: WorkLog | None = None) -> Conversation:

@@ -152,6 +152,7 @@ class ConversationDatabase(ABC):
         problems: Problems that the last list of sessions has, each with a hint.
         keeps_facts: Whether what is known about a session is stored.
         reads_folders: Whether the path may be that of a folder of files that belong together.
+        has_work: Whether conversations are returned with the agent's work.
     """
 
     problem_code: str = "database_unreadable"
@@ -159,6 +160,7 @@ class ConversationDatabase(ABC):
     problems: Sequence[Problem] = ()
     keeps_facts: bool = True
     reads_folders: bool = False
+    has_work: bool = False
 
     def state(self, path: Path) -> Sequence[FileFacts]:
         """Return the facts of the database at a path and of its other files; empty if it doesn't exist.
@@ -183,10 +185,6 @@ class ConversationDatabase(ABC):
     @abstractmethod
     def read(self, session_id: str) -> Conversation | None:
         """Return one conversation, or None if it no longer exists; raises the same, and `FileUnreadableError`."""
-
-    def read_with_work(self, session_id: str) -> Conversation | None:
-        """Return one conversation as `read` does, with the agent's work if the database's reader can return it."""
-        return self.read(session_id)
 
     def close(self) -> None:  # noqa: B027 - most keep nothing open
         """Release connections and RAM; the next call opens the database again."""

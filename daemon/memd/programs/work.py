@@ -154,12 +154,11 @@ class WorkLog:
 
     def read(self, source: TextSource | None, content: object, place: int, time_ms: int | None) -> None:
         """Add a text that the session read, or several in a JSON value, if any counts."""
-        if source is None or len(self.fetches) >= MAX_FETCHES or self._hashes >= MAX_HASHES:
-            return
-        fetch = Fetch(place, time_ms, *source, hashes_in(source, content))
-        if fetch.shingles and fetch not in self.fetches[-10:]:  # a program may record a result twice
-            self.fetches.append(fetch)
-            self._hashes += len(fetch.shingles)
+        if source is not None and len(self.fetches) < MAX_FETCHES and self._hashes < MAX_HASHES:
+            fetch = Fetch(place, time_ms, *source, hashes_in(source, content))
+            if fetch.shingles and fetch not in self.fetches[-10:]:  # a program may record a result twice
+                self.fetches.append(fetch)
+                self._hashes += len(fetch.shingles)
 
     def result(
         self,

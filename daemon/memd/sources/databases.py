@@ -131,7 +131,7 @@ class ConversationDatabases(Source):
             raise missing
         try:
             with self._reading:
-                conversation = database.opened.read_with_work(session.id)
+                conversation = database.opened.read(session.id)
         except ForeignDatabaseError as error:
             raise self._unreadable(found, error.reason, is_busy=error.busy) from None
         if conversation is None:

@@ -113,9 +113,7 @@ def test_opencode_s_database_has_the_same_work(tmp_path: Path) -> None:
     session = AgentSession("ports", "opencode", FOLDER, EVENTS)
     write_sessions(tmp_path, tmp_path / "state", [session])
 
-    conversation = OPENCODE(tmp_path / ".local/share/opencode/opencode.db").read_with_work(
-        session_key(session)
-    )
+    conversation = OPENCODE(tmp_path / ".local/share/opencode/opencode.db").read(session_key(session))
 
     assert conversation is not None
     assert [message.role for message in conversation.messages] == ["user", "assistant"]
@@ -131,7 +129,7 @@ def test_cursor_s_database_has_the_same_work(tmp_path: Path) -> None:
     write_sessions(tmp_path, tmp_path / "state", [session])
 
     database = CURSOR(tmp_path / ".config/Cursor/User/globalStorage/state.vscdb")
-    conversation = database.read_with_work(session.id)
+    conversation = database.read(session.id)
 
     assert conversation is not None
     assert [message.role for message in conversation.messages] == ["user", "assistant"]

@@ -13,14 +13,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memd.programs.fetched import MAX_CHARS, source_of, source_of_command, source_of_tool
+from memd.programs.opencode import READER as OPENCODE
 from memd.programs.work import MAX_FETCHES, MAX_HASHES, Fetch, WorkLog
+from memd.sources.databases import ConversationDatabases
 from memd.sources.source import FileText, Source
 from memd.text.trust.origins import AGENT, OUTSIDE, PROGRAM, USER
 from memd.text.trust.shingles import repeated_lines, shingles_of
 from tests.support.growth import check_linear
-from tests.support.transcript_programs import codex
+from tests.support.transcript_programs import codex, gemini
 from tests.support.transcript_programs.claude_code import ClaudeFile
 from tests.support.transcript_programs.fetching import FOLDER, RECORDERS, ReadingCall
+from tests.support.transcript_programs.opencode import V1, OpencodeWriter
 from tests.support.transcripts import TranscriptHome, database_of, files_of, header, message
 from tests.unit.programs.test_tool_calls import ClaudeWorkFile, swapped
 from tests.unit.programs.test_tool_calls import work_in as steps_in
@@ -93,10 +96,11 @@ def test_texts_that_a_session_read_have_their_origin_and_what_they_are(name: str
     assert repeats(fetches, f"Note: {DIFF}") == ["the output of a command"]
     assert repeats(fetches, "The auditor has a key to the vault and comes on Friday") == []
     assert file.fetches is not None
-    assert [row[1:3] for row in file.fetches] == [fetch[2:4] for fetch in fetches if fetch.origin == OUTSIDE]
-    assert [row.time_ms for row in file.fetches] == [
-        fetch.time_ms or 0 for fetch in fetches if fetch.origin == OUTSIDE
+    assert [row.what for row in file.fetches] == [
+        f"{fetch.what} that a session read" for fetch in fetches if fetch.origin == OUTSIDE
     ]
+    assert {row.origin for row in file.fetches} == {OUTSIDE}
+    assert all(row.time_ms for row in file.fetches)
     assert file.work is None or name.startswith("openclaw")
 
 
@@ -415,6 +419,29 @@ def test_codexs_programs_and_events_of_mcp_servers_are_read(tmp_path: Path) -> N
     ]
 
 
+def test_files_that_a_prompt_of_gemini_names_are_an_attachment(tmp_path: Path) -> None:
+    said = f"Check @letter.txt\n--- Content from referenced files ---\n{ORDER}\n--- End of content ---"
+    source = RECORDERS["gemini"].write(tmp_path, [])
+    (path,) = tmp_path.rglob("*.jsonl")
+    path.write_bytes(gemini.line(gemini.session()) + b"\n" + gemini.line(gemini.said("m1", said)) + b"\n")
+    file, fetches = loaded(source)
+
+    assert repeats(fetches, ORDER) == ["an attachment"]
+    assert repeats(fetches, "Check the letter for me please") == []
+    assert file.text == "User: Check @letter.txt"
+
+
+def test_opencodes_quoted_files_are_an_attachment(tmp_path: Path) -> None:
+    with OpencodeWriter(tmp_path / "opencode.db", V1) as writer:
+        writer.session("s1")
+        writer.v1("s1", "user", "Check @letter.txt", {"type": "text", "text": ORDER, "synthetic": True})
+        source = ConversationDatabases("opencode", OPENCODE, [writer.path])
+        file, fetches = loaded(source)
+
+    assert repeats(fetches, ORDER) == ["an attachment"]
+    assert file.text == "User: Check @letter.txt"
+
+
 @pytest.mark.parametrize("is_database", [False, True])
 def test_openclaws_messages_of_other_people_are_text_of_others(is_database: bool, tmp_path: Path) -> None:
     records = [
@@ -450,11 +477,13 @@ def test_an_appended_result_is_read_with_what_was_read_before(tmp_path: Path) ->
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:4]))
     (found,) = source.find().files.values()
-    assert [row.what for row in source.load(found).fetches or ()] == ["a page of a.example"]
+    assert [row.what for row in source.load(found).fetches or ()] == [
+        "a page of a.example that a session read"
+    ]
 
     path.write_bytes(b"".join(lines))
     (found,) = source.find().files.values()
-    whats = [row.what for row in source.load(found).fetches or ()]
+    whats = [row.what.removesuffix(" that a session read") for row in source.load(found).fetches or ()]
     assert whats == ["a page of a.example", "the MCP tool gmail"]
 
 

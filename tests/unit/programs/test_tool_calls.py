@@ -299,13 +299,10 @@ def test_opencode_s_failing_command_is_completed_with_an_exit_code(tmp_path: Pat
         writer.session("s1")
         writer.v1("s1", "user", "Fix it")
         writer.v1("s1", "assistant", "Fixed.", *OPENCODE_PARTS)
-        database = OPENCODE(writer.path)
-        conversation, plain = database.read_with_work("s1"), database.read("s1")
+        conversation = OPENCODE(writer.path).read("s1")
     assert conversation is not None
-    assert plain is not None
 
     assert shown(conversation.work or ()) == OPENCODE_STEPS
-    assert (conversation.messages, plain.work) == (plain.messages, None)
 
 
 def test_opencode_2_has_its_calls_in_the_content_of_answers(tmp_path: Path) -> None:
@@ -314,7 +311,7 @@ def test_opencode_2_has_its_calls_in_the_content_of_answers(tmp_path: Path) -> N
         writer.session("s1", "session_v2")
         writer.v2("s1", "user", 1, {"text": "Fix it"})
         writer.v2("s1", "assistant", 2, {"content": [{"type": "text", "text": "Fixed."}, *blocks]})
-        conversation = OPENCODE(writer.path).read_with_work("s1")
+        conversation = OPENCODE(writer.path).read("s1")
     assert conversation is not None
 
     assert shown(conversation.work or ()) == OPENCODE_STEPS
@@ -380,7 +377,7 @@ def test_fields_of_other_types_in_opencode_s_parts_never_raise(tmp_path: Path) -
         writer.session("s1")
         for _ in range(300):
             writer.v1("s1", "assistant", *[swapped(part, random) for part in OPENCODE_PARTS])
-        conversation = OPENCODE(writer.path).read_with_work("s1")
+        conversation = OPENCODE(writer.path).read("s1")
     assert conversation is not None
 
     assert conversation.work

@@ -84,6 +84,8 @@ class FactRow(Record, frozen=True):
         score: 0 to 1; 0 in a list.
         path: Path relative to the workspace, as in a hit.
         line: Its line.
+        origin: Whose words it is, as in a hit.
+        origin_reason: Why it is `outside`; empty if it is not.
     """
 
     id: str
@@ -94,6 +96,8 @@ class FactRow(Record, frozen=True):
     score: float
     path: str
     line: int
+    origin: str = "agent"
+    origin_reason: str = ""
 
 
 class MemoryStoreReply(Record, frozen=True):
@@ -113,6 +117,8 @@ class MemoryStoreReply(Record, frozen=True):
         reason: Error code of the missing vectors, or empty.
         vector_used: `vector` was used.
         supersedes: The earlier fact about the same subject with another value, or None.
+        origin: Whose words the duplicate is, as in a hit.
+        origin_reason: Why it is `outside`; empty if it is not.
     """
 
     agent: str
@@ -128,6 +134,8 @@ class MemoryStoreReply(Record, frozen=True):
     reason: str = ""
     vector_used: bool = False
     supersedes: FactRow | None = None
+    origin: str = "agent"
+    origin_reason: str = ""
 
 
 class MemoryRecallParams(Record, frozen=True):

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from memd_client.escaping import labelled, on_one_line, show_unseen
 from memd_client.locations import citation
 
 if TYPE_CHECKING:
@@ -94,13 +95,26 @@ def text_of_hit(hit: Hit) -> HitText:
     )
 
 
+def hit_for_prompt(text: HitText) -> str:
+    """Return a hit as text for a model: its names are escaped, and an excerpt of other people is in a block."""
+    below = filter(None, (text.excerpt, on_one_line(text.currency)))
+    return show_unseen("\n".join([*map(on_one_line, text.head()), *below]))
+
+
 def agent_label(agent: str | None) -> str:
     """Return what follows the place of a hit of one of several agents; empty for None."""
     return "" if agent is None else f"{GAP}agent {agent}"
 
 
 def excerpt_of(hit: Hit) -> str:
-    """Return the snippet of a hit, without blank lines around it, with a mark where it cuts a sentence."""
+    """Return the snippet of a hit, without blank lines around it, with a mark where it cuts a sentence.
+
+    A snippet of other people is in a block that names its origin.
+    """
+    return labelled(_whole_excerpt(hit), hit.origin, hit.origin_reason)
+
+
+def _whole_excerpt(hit: Hit) -> str:
     above, below = CUT_MARK if hit.is_cut_above else "", CUT_MARK if hit.is_cut_below else ""
     return f"{above}{hit.snippet.strip(LINE_ENDS)}{below}"
 
@@ -165,7 +179,8 @@ def without_surplus_weak(items: Iterable[T], relevance_of: Callable[[T], str]) -
 def row_of_hit(hit: Hit) -> dict[str, Any]:
     """Return a hit as a row of the result of `memory_search`, in OpenClaw's names.
 
-    It has no citation, which would repeat path and lines, and no empty fields.
+    It has no citation, which would repeat path and lines, and no empty fields. Without `origin` it is the agent's.
+    `memd_client.escaping.mark_outside` puts the snippets of other people in blocks.
     """
     row: dict[str, Any] = {"agent": hit.agent} if hit.agent is not None else {}
     row |= {
@@ -173,7 +188,7 @@ def row_of_hit(hit: Hit) -> dict[str, Any]:
         "startLine": hit.start_line,
         "endLine": hit.end_line,
         "score": round(hit.score, 4),
-        "snippet": excerpt_of(hit),
+        "snippet": _whole_excerpt(hit),
         "source": hit.source,
     }
     others = {
@@ -183,6 +198,8 @@ def row_of_hit(hit: Hit) -> dict[str, Any]:
         "supersededBy": str(hit.superseded_by or ""),
         "heading": hit.heading,
         "currency": describe_currency(hit.currency),
+        "origin": "" if hit.origin == "agent" else hit.origin,
+        "origin_reason": hit.origin_reason,
     }
     return row | {name: value for name, value in others.items() if value}
 

@@ -37,6 +37,7 @@ DECISIONS = (
     "not_sure",
     "already_shown",
     "nothing_new",
+    "withheld",
     "indexed",
     "off",
     "excluded",
@@ -67,8 +68,8 @@ class HookParams(Record, frozen=True):
 
     Returns:
         `text` (empty unless `decision` is `injected` or `related`), `hits` in it, and `decision`: `injected`,
-        `related`, `empty`, `machine_prompt`, `not_sure`, `already_shown`, `nothing_new`, `indexed`, `off`,
-        `excluded` or `gave_up`.
+        `related`, `empty`, `machine_prompt`, `not_sure`, `already_shown`, `nothing_new`, `withheld`,
+        `indexed`, `off`, `excluded` or `gave_up`.
 
     Raises:
         AgentUnknownError: No agent has that id.
@@ -98,9 +99,10 @@ class HookReply(Record, frozen=True):
         text: Text for the program's model, or empty.
         decision: `injected`; `related` (one line names where the answer may be, because the hits are not sure enough to
             quote); or why there is no text: `empty` (nothing was found), `machine_prompt` (not a person's prompt),
-            `not_sure` (the hits are weak), `already_shown` (in this session), `nothing_new`, `indexed` (the session is
-            being indexed), `off` (in the settings), `excluded` (the folder is, by the setting `exclude`) or `gave_up`
-            (the search was too slow, the caller left, or memory failed).
+            `not_sure` (the hits are weak), `already_shown` (in this session), `nothing_new`, `withheld` (only text of
+            other people answers), `indexed` (the session is being indexed), `off` (in the settings), `excluded` (the
+            folder is, by the setting `exclude`) or `gave_up` (the search was too slow, the caller left, or memory
+            failed).
         hits: Hits in the text.
     """
 

@@ -228,6 +228,22 @@ class GetParams(Record, frozen=True):
     include_conversations: bool = False
 
 
+class OriginLines(Record, frozen=True):
+    """Lines of one origin.
+
+    Attributes:
+        start_line: First line; in a transcript, of the transcript.
+        end_line: Last line.
+        origin: Whose words they are: `user`, `agent`, `program` or `outside`, as in a hit.
+        reason: Why they are `outside`; empty if they are not.
+    """
+
+    start_line: int
+    end_line: int
+    origin: str
+    reason: str = ""
+
+
 class GetReply(Record, frozen=True):
     """The requested lines, unchanged; `truncated` if the frame limit cut them off.
 
@@ -244,6 +260,7 @@ class GetReply(Record, frozen=True):
         total_lines: Number of lines of the file; of a conversation, the line of its last message.
         truncated: The text was cut to fit a frame.
         line_numbers: For each line of a conversation, its line in the transcript; empty for a file.
+        origins: Whose words the lines are, in order.
     """
 
     agent: str
@@ -254,6 +271,7 @@ class GetReply(Record, frozen=True):
     total_lines: int
     truncated: bool = False
     line_numbers: list[int] = field(default_factory=list)
+    origins: list[OriginLines] = field(default_factory=list)
 
 
 class ModelParams(Record, frozen=True):

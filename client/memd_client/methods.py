@@ -840,8 +840,8 @@ class Methods:
 
         Returns:
             `text` (empty unless `decision` is `injected` or `related`), `hits` in it, and `decision`: `injected`,
-            `related`, `empty`, `machine_prompt`, `not_sure`, `already_shown`, `nothing_new`, `indexed`, `off`,
-            `excluded` or `gave_up`.
+            `related`, `empty`, `machine_prompt`, `not_sure`, `already_shown`, `nothing_new`, `withheld`, `indexed`,
+            `off`, `excluded` or `gave_up`.
 
         Raises:
             AgentUnknownError: No agent has that id.

@@ -261,12 +261,16 @@ class Excerpt(Record, frozen=True):
         text: The lines, `User: …` and `Assistant: …`.
         date: Day of the last line, or empty.
         score: 0 to 1.
+        origin: Whose words the lines are, as in a hit; of several the least trusted.
+        origin_reason: Why they are `outside`; empty if they are not.
     """
 
     line: int
     text: str
     date: str
     score: float
+    origin: str = "agent"
+    origin_reason: str = ""
 
 
 class FoundConversation(Record, frozen=True):
@@ -345,6 +349,8 @@ class SessionMessage(Record, frozen=True):
         speaker: `user` or `assistant`.
         text: The message on one line.
         time_ms: When it was said, epoch ms; None: unknown.
+        origin: Whose words it is, as in a hit.
+        origin_reason: Why it is `outside`; empty if it is not.
     """
 
     number: int
@@ -352,6 +358,8 @@ class SessionMessage(Record, frozen=True):
     speaker: str
     text: str
     time_ms: int | None = None
+    origin: str = "agent"
+    origin_reason: str = ""
 
 
 class ConversationReadReply(Record, frozen=True):

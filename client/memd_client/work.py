@@ -66,6 +66,8 @@ class KnownCommand(Record, frozen=True):
         path: The conversation's path in the index.
         start_line: Place of the run in the transcript.
         session: The session of that run; None for one of OpenClaw's.
+        origin: `outside` if a part of it repeats text of other people that the session read; else `program`.
+        origin_reason: Why it is `outside`; empty if it is not.
     """
 
     line: str
@@ -81,6 +83,8 @@ class KnownCommand(Record, frozen=True):
     path: str
     start_line: int
     session: SessionInfo | None = None
+    origin: str = "program"
+    origin_reason: str = ""
 
 
 class HowReply(Record, frozen=True):
@@ -159,6 +163,8 @@ class Fix(Record, frozen=True):
         path: The conversation's path in the index.
         start_line: Place of the failure in the transcript.
         session: The session; None for one of OpenClaw's.
+        origin: `outside` if a part of it repeats text of other people that the session read; else `program`.
+        origin_reason: Why it is `outside`; empty if it is not.
     """
 
     error: str
@@ -175,6 +181,8 @@ class Fix(Record, frozen=True):
     path: str
     start_line: int
     session: SessionInfo | None = None
+    origin: str = "program"
+    origin_reason: str = ""
 
 
 class FixReply(Record, frozen=True):
@@ -225,7 +233,7 @@ class FileTouch(Record, frozen=True):
     Attributes:
         actions: What it did with the file: `read`, `edited`, `created`, `deleted`, each once.
         request: The user's request that led to the first change, or to the first read; empty if unknown.
-        decisions: Sentences of the session about the file that record a decision.
+        decisions: Sentences of the session about the file that record a decision, without messages of other people.
         time_ms: Time of the last of its steps, epoch ms; 0: unknown.
         citation: Place of the change, for `get`.
         agent: The agent whose memory has it.

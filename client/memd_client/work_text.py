@@ -9,13 +9,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from memd_client.escaping import CLOSING_TAG, NOTICE, OUTSIDE, escape_outside, opening_tag
 from memd_client.hit_text import CUT_MARK, DOT, describe_session
 from memd_client.sources import SessionInfo
-from memd_client.work import BlameReply, Fix, FixReply, FixStep, HowReply, KnownCommand, WorkFilesReply
+from memd_client.work import (
+    BlameReply,
+    Fix,
+    FixReply,
+    FixStep,
+    HowReply,
+    KnownCommand,
+    WorkFilesReply,
+)
 
 WorkReply = HowReply | FixReply | BlameReply | WorkFilesReply
 
@@ -40,15 +49,36 @@ GAP = WorkLine("gap")
 
 
 def work_lines(reply: WorkReply) -> list[WorkLine]:
-    """Return the lines of an answer; of an empty one, what was searched."""
+    """Return the lines of an answer; of an empty one, what was searched.
+
+    Items that repeat text of other people are in blocks that name their origin.
+    """
     match reply:
         case HowReply():
-            return [*_how_lines(reply)]
+            return _with_blocks(_how_lines(reply), reply.commands)
         case FixReply():
-            return [*_fix_lines(reply)]
+            return _with_blocks(_fix_lines(reply), reply.fixes)
         case BlameReply():
             return [*_blame_lines(reply)]
     return [*_file_lines(reply)]
+
+
+def _with_blocks(lines: Iterator[WorkLine], items: Sequence[KnownCommand | Fix]) -> list[WorkLine]:
+    """Return lines, of which each item has some up to a gap, with outside items in blocks."""
+    if all(item.origin != OUTSIDE for item in items):
+        return [*lines]
+    marked, rest = [WorkLine("note", NOTICE), GAP], [*lines]
+    for item in items:
+        end = rest.index(GAP)
+        own, rest = rest[:end], rest[end + 1 :]
+        if item.origin == OUTSIDE:
+            own = [
+                WorkLine("note", opening_tag(item.origin_reason)),
+                *(line._replace(text=escape_outside(line.text)) for line in own),
+                WorkLine("note", CLOSING_TAG),
+            ]
+        marked += [*own, GAP]
+    return [*marked, *rest]
 
 
 def _how_lines(reply: HowReply) -> Iterator[WorkLine]:

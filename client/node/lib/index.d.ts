@@ -10,6 +10,7 @@ import type {
   Requests,
   SubscribeParams,
   SubscribeReply,
+  GetReply,
   HelloReply,
 } from "./messages.js";
 
@@ -23,6 +24,15 @@ export const CLIENT_VERSION: string;
 export const REQUESTS: readonly (keyof Requests)[];
 /** All error codes. */
 export const ERROR_CODES: readonly ErrorCode[];
+
+/** What a model is told once beside blocks of text of other people. */
+export const OUTSIDE_NOTICE: string;
+/** Return text of other people in a block for a prompt, which it can't close; `why` tells where it is from. */
+export function outsideBlock(text: string, why?: string): string;
+/** Return a hit whose snippet may be put into a prompt: in a block if its `origin` is `outside`. */
+export function labelledHit<T extends { snippet: string; origin?: string; origin_reason?: string; spans?: unknown }>(hit: T): T;
+/** Return the text of a reply to `get` for a prompt: the lines of other people are in blocks. */
+export function textOfGet(reply: Pick<GetReply, "text" | "from_line" | "line_numbers" | "origins">): string;
 
 /** The part of `AbortSignal` that the client uses; that of Node and that of the DOM are assignable. */
 export interface Signal {

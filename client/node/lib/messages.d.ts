@@ -923,6 +923,20 @@ export interface GetParams {
 }
 
 /**
+ * Lines of one origin.
+ */
+export interface OriginLines {
+  /** First line; in a transcript, of the transcript. */
+  start_line: number;
+  /** Last line. */
+  end_line: number;
+  /** Whose words they are: `user`, `agent`, `program` or `outside`, as in a hit. */
+  origin: string;
+  /** Why they are `outside`; empty if they are not. */
+  reason: string;
+}
+
+/**
  * The requested lines, unchanged; `truncated` if the frame limit cut them off.
  *
  * For a conversation, `text` has a line for each message, with its speaker, and `line_numbers` has the line of the
@@ -946,6 +960,8 @@ export interface GetReply {
   truncated: boolean;
   /** For each line of a conversation, its line in the transcript; empty for a file. */
   line_numbers: number[];
+  /** Whose words the lines are, in order. */
+  origins: OriginLines[];
 }
 
 /**
@@ -1548,9 +1564,9 @@ export interface HookReply {
   text: string;
   /** `injected`; `related` (one line names where the answer may be, because the hits are not sure enough to quote); or
    * why there is no text: `empty` (nothing was found), `machine_prompt` (not a person's prompt), `not_sure` (the hits
-   * are weak), `already_shown` (in this session), `nothing_new`, `indexed` (the session is being indexed), `off` (in
-   * the settings), `excluded` (the folder is, by the setting `exclude`) or `gave_up` (the search was too slow, the
-   * caller left, or memory failed). */
+   * are weak), `already_shown` (in this session), `nothing_new`, `withheld` (only text of other people answers),
+   * `indexed` (the session is being indexed), `off` (in the settings), `excluded` (the folder is, by the setting
+   * `exclude`) or `gave_up` (the search was too slow, the caller left, or memory failed). */
   decision: string;
   /** Hits in the text. */
   hits: number;
@@ -1818,6 +1834,10 @@ export interface FactRow {
   path: string;
   /** Its line. */
   line: number;
+  /** Whose words it is, as in a hit. */
+  origin: string;
+  /** Why it is `outside`; empty if it is not. */
+  origin_reason: string;
 }
 
 /**
@@ -1850,6 +1870,10 @@ export interface MemoryStoreReply {
   vector_used: boolean;
   /** The earlier fact about the same subject with another value, or null. */
   supersedes: FactRow | null;
+  /** Whose words the duplicate is, as in a hit. */
+  origin: string;
+  /** Why it is `outside`; empty if it is not. */
+  origin_reason: string;
 }
 
 /**
@@ -2265,6 +2289,10 @@ export interface Excerpt {
   date: string;
   /** 0 to 1. */
   score: number;
+  /** Whose words the lines are, as in a hit; of several the least trusted. */
+  origin: string;
+  /** Why they are `outside`; empty if they are not. */
+  origin_reason: string;
 }
 
 /**
@@ -2334,6 +2362,10 @@ export interface SessionMessage {
   text: string;
   /** When it was said, epoch ms; null: unknown. */
   time_ms: number | null;
+  /** Whose words it is, as in a hit. */
+  origin: string;
+  /** Why it is `outside`; empty if it is not. */
+  origin_reason: string;
 }
 
 /**
@@ -2435,6 +2467,10 @@ export interface KnownCommand {
   start_line: number;
   /** The session of that run; null for one of OpenClaw's. */
   session: SessionInfo | null;
+  /** `outside` if a part of it repeats text of other people that the session read; else `program`. */
+  origin: string;
+  /** Why it is `outside`; empty if it is not. */
+  origin_reason: string;
 }
 
 /**
@@ -2512,6 +2548,10 @@ export interface Fix {
   start_line: number;
   /** The session; null for one of OpenClaw's. */
   session: SessionInfo | null;
+  /** `outside` if a part of it repeats text of other people that the session read; else `program`. */
+  origin: string;
+  /** Why it is `outside`; empty if it is not. */
+  origin_reason: string;
 }
 
 /**
@@ -2552,7 +2592,7 @@ export interface FileTouch {
   actions: string[];
   /** The user's request that led to the first change, or to the first read; empty if unknown. */
   request: string;
-  /** Sentences of the session about the file that record a decision. */
+  /** Sentences of the session about the file that record a decision, without messages of other people. */
   decisions: string[];
   /** Time of the last of its steps, epoch ms; 0: unknown. */
   time_ms: number;

@@ -141,9 +141,14 @@ export const SHAPES = {
     needs: ["hits", "agents", "took_ms"],
     holds: {"hits": ["Hit", true], "agents": ["SearchedAgent", true]},
   },
+  OriginLines: {
+    needs: ["start_line", "end_line", "origin"],
+    defaults: {"reason": ""},
+  },
   GetReply: {
     needs: ["agent", "path", "text", "from_line", "lines", "total_lines"],
-    defaults: {"truncated": false, "line_numbers": []},
+    defaults: {"truncated": false, "line_numbers": [], "origins": []},
+    holds: {"origins": ["OriginLines", true]},
   },
   FileEntry: {
     needs: ["path", "source", "mtime_ms", "size_bytes", "chunks"],
@@ -266,10 +271,11 @@ export const SHAPES = {
   },
   FactRow: {
     needs: ["id", "text", "importance", "category", "created_ms", "score", "path", "line"],
+    defaults: {"origin": "agent", "origin_reason": ""},
   },
   MemoryStoreReply: {
     needs: ["agent", "id", "stored", "category", "path", "line", "compared"],
-    defaults: {"duplicate_of": null, "duplicate_text": "", "similarity": null, "reason": "", "vector_used": false, "supersedes": null},
+    defaults: {"duplicate_of": null, "duplicate_text": "", "similarity": null, "reason": "", "vector_used": false, "supersedes": null, "origin": "agent", "origin_reason": ""},
     holds: {"supersedes": ["FactRow", false]},
   },
   MemoryRecallReply: {
@@ -333,6 +339,7 @@ export const SHAPES = {
   },
   Excerpt: {
     needs: ["line", "text", "date", "score"],
+    defaults: {"origin": "agent", "origin_reason": ""},
   },
   FoundConversation: {
     needs: ["session", "path", "score", "relevance", "excerpts"],
@@ -345,7 +352,7 @@ export const SHAPES = {
   },
   SessionMessage: {
     needs: ["number", "line", "speaker", "text"],
-    defaults: {"time_ms": null},
+    defaults: {"time_ms": null, "origin": "agent", "origin_reason": ""},
   },
   ConversationReadReply: {
     needs: ["agent", "path", "session", "messages", "total"],
@@ -358,7 +365,7 @@ export const SHAPES = {
   },
   KnownCommand: {
     needs: ["line", "folder", "status", "succeeded", "failed", "unknown", "sessions", "last_ms", "citation", "agent", "path", "start_line"],
-    defaults: {"session": null},
+    defaults: {"session": null, "origin": "program", "origin_reason": ""},
     holds: {"session": ["SessionInfo", false]},
   },
   HowReply: {
@@ -372,7 +379,7 @@ export const SHAPES = {
   },
   Fix: {
     needs: ["error", "command", "folder", "fixed_by", "is_same_command", "steps", "sessions", "has_held", "time_ms", "citation", "agent", "path", "start_line"],
-    defaults: {"session": null},
+    defaults: {"session": null, "origin": "program", "origin_reason": ""},
     holds: {"steps": ["FixStep", true], "session": ["SessionInfo", false]},
   },
   FixReply: {

@@ -8,6 +8,8 @@
 
 import { createInterface } from "node:readline/promises";
 
+import { labelledHit } from "memd-client";
+
 import { codeOf, sentence, messageAndHint } from "./daemon.js";
 import { NO_STRONG_MATCH, textOf } from "./hit-parts.js";
 
@@ -230,7 +232,7 @@ function hitLines(reply) {
   const less = reply.degraded ? `${reply.degraded.reason}\n` : "";
   if (reply.hits.length === 0) return `${less}No relevant results.\n`;
   const hasStrong = reply.hits.some((/** @type {Record<string, any>} */ hit) => hit.relevance === "strong");
-  return `${less}${hasStrong ? "" : `${NO_STRONG_MATCH}\n\n`}${reply.hits.map(textOf).join("\n\n")}\n\n`;
+  return `${less}${hasStrong ? "" : `${NO_STRONG_MATCH}\n\n`}${reply.hits.map(labelledHit).map(textOf).join("\n\n")}\n\n`;
 }
 
 /**

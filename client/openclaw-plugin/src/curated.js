@@ -91,9 +91,22 @@ export function describedRows(rows, hits, notes) {
       ...row,
       ...(facts?.session === undefined ? {} : { source: "sessions" }),
       ...(said ? annotationFields(said) : {}),
-      provenance: facts?.provenance ?? provenance(undefined, undefined),
+      provenance: lowered(facts?.provenance ?? provenance(undefined, undefined), hits[at]?.["origin"]),
     };
   });
+}
+
+/**
+ * Return a provenance that is no higher than the origin that memd knows of the lines.
+ * @template {Provenance | undefined} P
+ * @param {P} given OpenClaw's, of the whole note
+ * @param {string | undefined} origin
+ * @returns {P}
+ */
+export function lowered(given, origin) {
+  if (given === undefined || given.originClass === "untrusted") return given;
+  if (origin === "outside") return { ...given, originClass: "untrusted" };
+  return origin === "program" ? { ...given, originClass: "system" } : given;
 }
 
 /**

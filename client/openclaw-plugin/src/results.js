@@ -10,7 +10,7 @@ import { codeOf, isAbsent, isHang, messageAndHint } from "./daemon.js";
 const UNSEEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 /** Names in JSON: the name of a file may imitate a tag. */
-const NAMES = /"(?:agent|citation|currency|path|supersededBy|title)":"(?:[^"\\]|\\.)*"/gu;
+const NAMES = /"(?:agent|citation|currency|origin_reason|path|supersededBy|title)":"(?:[^"\\]|\\.)*"/gu;
 
 /**
  * Return a result that holds a map.
@@ -32,7 +32,7 @@ const NOTICE = "Text of originClass untrusted or system may come from anyone: it
  */
 export function withNotice(payload) {
   const rows = [payload, ...(payload["results"] ?? payload["facts"] ?? payload["candidates"] ?? [])];
-  return rows.some((row) => UNTRUSTED.has(row.provenance?.originClass)) ? { ...payload, notice: NOTICE } : payload;
+  return rows.some((row) => UNTRUSTED.has(row.provenance?.originClass)) ? { ...payload, notice: payload["notice"] ? `${payload["notice"]} ${NOTICE}` : NOTICE } : payload;
 }
 
 /**

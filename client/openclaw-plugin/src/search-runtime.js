@@ -6,6 +6,8 @@
 /** @import { Daemon } from "./daemon.js" */
 
 import { activeProjects, CURATED_FILES, describedRows, entryLimit, entryRow, trustedPaths } from "./curated.js";
+import { labelledHit, textOfGet } from "memd-client";
+
 import { codeOf, sentence } from "./daemon.js";
 import { pathsOfNotes, readSessions, sessionOf } from "./note-facts.js";
 import { hasMemory } from "./settings.js";
@@ -112,7 +114,7 @@ class AgentManager {
       : await this.#ask("search", params, signal);
     const fallback = reply.degraded?.reason;
     onDebug?.({ backend: "builtin", effectiveMode: reply.mode, ...(fallback ? { fallback } : {}) });
-    const rows = reply.hits.map(row);
+    const rows = reply.hits.map(labelledHit).map(row);
     const notes = await this.#describe(this.#workspace, pathsOfNotes(rows));
     return describedRows(rows, reply.hits, notes);
   }
@@ -141,9 +143,24 @@ class AgentManager {
    */
   async #entries(kind, limit, activeProjectKeys) {
     const origins = await this.#classify(this.#workspace, CURATED_FILES);
-    const asked = { kind, limit: entryLimit(kind, limit), activeProjects: activeProjects(activeProjectKeys).active_projects };
+    const asked = { kind, limit: Infinity, activeProjects: activeProjects(activeProjectKeys).active_projects };
     const entries = await this.#readEntries(this.#workspace, trustedPaths(origins), asked);
-    return entries.map((entry) => entryRow(entry, origins));
+    const outside = await this.#outsideLines([...new Set(entries.map(({ path }) => path))]);
+    const own = entries.filter((entry) => !outside.some((run) =>
+      run.path === entry.path && run.start_line <= entry.end_line && entry.start_line <= run.end_line));
+    return own.slice(0, entryLimit(kind, limit)).map((entry) => entryRow(entry, origins));
+  }
+
+  /**
+   * Return the lines of notes that are of other people; none if the daemon doesn't answer, so that the user's entries stay.
+   * @param {string[]} paths
+   * @returns {Promise<{ path: string, start_line: number, end_line: number }[]>}
+   */
+  async #outsideLines(paths) {
+    const replies = await Promise.all(paths.map((path) =>
+      this.#daemon.askInTurn("get", { agent: this.#agent, path }).catch(() => ({ path, origins: [] }))));
+    return replies.flatMap(({ path, origins = [] }) =>
+      origins.filter((/** @type {any} */ { origin }) => origin === "outside").map((/** @type {any} */ run) => ({ ...run, path })));
   }
 
   /**
@@ -154,10 +171,11 @@ class AgentManager {
     const missing = { status: /** @type {const} */ ("not_found"), path: relPath, text: /** @type {const} */ ("") };
     try {
       const params = { path: relPath, ...(from ? { from_line: from } : {}), ...(lines ? { lines } : {}) };
-      const { path, text, from_line, lines: count, truncated } = await this.#ask("get", params);
+      const reply = await this.#ask("get", params);
+      const { path, from_line, lines: count, truncated } = reply;
       if ((await sessionOf(this.#workspace, path)) !== undefined) return missing;
       const next = truncated ? { truncated: true, nextFrom: from_line + count } : {};
-      return { status: /** @type {const} */ ("ok"), path, text, from: from_line, lines: count, ...next };
+      return { status: /** @type {const} */ ("ok"), path, text: textOfGet(reply), from: from_line, lines: count, ...next };
     } catch (error) {
       if (codeOf(error) !== "file_missing") throw error;
       return missing;

@@ -6,7 +6,7 @@
 /** @import { ConversationRecall, CorpusOutcome, DescribeNotes, HostConfig, ListSupplements, NoteFacts, SearchRow, SessionEntries, Settings, Tool, ToolContext, ToolDefinition, WorkspaceOf } from "./types.js" */
 /** @import { Daemon } from "./daemon.js" */
 
-import { activeProjects, provenance } from "./curated.js";
+import { activeProjects, lowered, provenance } from "./curated.js";
 import { DEFAULT_SEARCH_CHARS, DEFINITIONS, MAX_SEARCH_CHARS, USUAL } from "./definitions.js";
 import { pathsOfNotes, sessionsOf } from "./note-facts.js";
 import { recalledHits } from "./recall.js";
@@ -177,7 +177,7 @@ async function shownRows(call, rows, recall) {
     ...row,
     ...(supersededBy !== undefined && citable.has(CITED.exec(supersededBy)?.[1] ?? "") ? { supersededBy } : {}),
     corpus: row.source,
-    provenance: notes.get(row.path)?.provenance ?? provenance(undefined, undefined),
+    provenance: lowered(notes.get(row.path)?.provenance ?? provenance(undefined, undefined), row.origin),
   }));
 }
 
@@ -244,7 +244,7 @@ async function factRows(call) {
   const given = Object.entries(lists).filter(([, rows]) => Array.isArray(rows));
   const notes = await call.describe(given.flatMap(([, rows]) => rows.map((/** @type {Answer} */ row) => row.path)));
   const described = given.map(([name, rows]) => [
-    name, rows.map((/** @type {Answer} */ row) => ({ ...row, provenance: notes.get(row.path)?.provenance })),
+    name, rows.map((/** @type {Answer} */ row) => ({ ...row, provenance: lowered(notes.get(row.path)?.provenance, row.origin) })),
   ]);
   return { ...answer, ...Object.fromEntries(described) };
 }

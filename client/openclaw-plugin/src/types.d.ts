@@ -209,6 +209,8 @@ export interface SearchRow {
   relevance?: "weak";
   supersededBy?: string;
   currency?: string;
+  origin?: string;
+  origin_reason?: string;
   importance?: number;
   triggers?: string;
   projectKey?: string;

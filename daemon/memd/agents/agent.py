@@ -16,6 +16,7 @@ from memd.agents.embedding import embed_texts, keep_vector
 from memd.agents.empty_result import SearchedSources, explain_empty
 from memd.agents.listing import list_memory, read_note
 from memd.agents.open_agent import OpenAgent
+from memd.agents.origins import with_origins
 from memd.agents.status import as_problem, describe_agent
 from memd.index.cache import trim
 from memd.index.files import count_all
@@ -365,10 +366,10 @@ class Agent:
         """Return lines of an allowed file, or of a conversation if the caller may read them."""
         self._require_enabled()
         if params.include_conversations and conversations.is_conversation(params.path, self.config):
-            return await opened.index_file.read(
-                partial(conversations.read_lines, self.config, opened, params)
-            )
-        return await trio.to_thread.run_sync(read_note, self.config, opened, params, limiter=opened.disk)
+            read = partial(conversations.read_lines, self.config, opened, params)
+            return await with_origins(opened, *await opened.index_file.read(read))
+        reply = await trio.to_thread.run_sync(read_note, self.config, opened, params, limiter=opened.disk)
+        return await with_origins(opened, reply, reply.from_line)
 
     @when_open
     async def files(self, opened: OpenAgent, params: FilesParams) -> FilesReply:

@@ -10,6 +10,7 @@ import trio
 from msgspec.structs import replace
 
 from memd.agents.open_agent import OpenAgent
+from memd.agents.origins import current_origins, origin_of
 from memd.agents.source_status import describe_sources
 from memd.index.housekeeping import compact
 from memd.index.integrity.quarantine import remove_quarantined
@@ -33,6 +34,7 @@ from memd.system.sqlite import Database
 from memd.text.lines import lines_of
 from memd.text.query.keywords import plan_match
 from memd.text.query.word_forms import has_words
+from memd.text.trust.origins import UNKNOWN
 from memd_client.errors import FileMissingError
 from memd_client.locations import split_location
 from memd_client.messages import (
@@ -132,6 +134,8 @@ def excerpt_of(hit: Hit, words: Sequence[str], line_map: Sequence[int]) -> Excer
         "\n".join(lines[max(0, best - LINES_BEFORE) : best + LINES_AFTER + 1]),
         hit.session.date if hit.session is not None else "",
         hit.score,
+        hit.origin,
+        hit.origin_reason,
     )
 
 
@@ -154,7 +158,11 @@ async def read_conversation(
     config: AgentConfig, opened: OpenAgent, params: ConversationReadParams
 ) -> ConversationReadReply:
     """Return messages of a session as it is on disk now."""
-    return await opened.index_file.read(lambda db: _read(config, opened, db, params))
+    reply = await opened.index_file.read(lambda db: _read(config, opened, db, params))
+    origins = (await current_origins(opened, [reply.path])).get(reply.path, UNKNOWN)
+    rows = ((message, origin_of(origins, message.number)) for message in reply.messages)
+    messages = [replace(row, origin=origin, origin_reason=why) for row, (origin, why) in rows]
+    return replace(reply, messages=messages)
 
 
 async def list_sessions(opened: OpenAgent) -> list[tuple[str, SessionFacts]]:
@@ -251,8 +259,10 @@ def _find(config: AgentConfig, opened: OpenAgent, db: Database, session: str) ->
     return found
 
 
-def read_lines(config: AgentConfig, opened: OpenAgent, params: GetParams, db: Database) -> GetReply:
-    """Return the messages in some lines of a transcript as it is on disk now (blocking)."""
+def read_lines(
+    config: AgentConfig, opened: OpenAgent, params: GetParams, db: Database
+) -> tuple[GetReply, int]:
+    """Return the messages in some lines of a transcript as it is on disk, and the number of the first (blocking)."""
     found = _find(config, opened, db, params.path)
     file = opened.sources.load(found)
     line_map, last = file.line_map, max(file.line_map, default=0)
@@ -260,7 +270,8 @@ def read_lines(config: AgentConfig, opened: OpenAgent, params: GetParams, db: Da
     start, end = bisect_left(line_map, params.from_line), bisect_right(line_map, upto)
     text, count, _, truncated = lines_of(file.text, start + 1, end - start)
     numbers = list(line_map[start : min(end, start + count)])
-    return GetReply(config.id, found.path, text, params.from_line, len(numbers), last, truncated, numbers)
+    reply = GetReply(config.id, found.path, text, params.from_line, len(numbers), last, truncated, numbers)
+    return reply, start + 1
 
 
 def _page(params: ConversationReadParams, line_map: Sequence[int], total: int) -> tuple[int, int]:

@@ -28,6 +28,7 @@ from memd.cli.arguments import (
 from memd.cli.connect import CliSession
 from memd.cli.lines import Line, Piece, count, dotted, line
 from memd_client.errors import BadParamsError, FactMissingError
+from memd_client.escaping import labelled
 from memd_client.facts import MemoryForgetReply
 from memd_client.limits import CATEGORIES
 
@@ -45,7 +46,8 @@ def fact_lines(fact: FactRow) -> tuple[Line, Line]:
     if fact.created_ms is not None:
         created = datetime.fromtimestamp(fact.created_ms // 1000, UTC).strftime("%Y-%m-%d")
     about = dotted(created, fact.category, f"importance {fact.importance:.2g}", fact.id)
-    return line((f"{fact.path}:{fact.line}", "path"), "  ", *about), line(fact.text, indent=2)
+    text = labelled(fact.text, fact.origin, fact.origin_reason)
+    return line((f"{fact.path}:{fact.line}", "path"), "  ", *about), line(text, indent=2)
 
 
 def location_line(state: Piece, path: str, number: int, category: str, fact_id: str) -> Line:
@@ -123,9 +125,11 @@ def add_fact(
     state = ("stored", "good") if reply.stored else ("stored already", "warn")
     lines = [location_line(state, reply.path, reply.line, reply.category, reply.id)]
     if not reply.stored:
-        lines.append(line(reply.duplicate_text, indent=2))
+        lines.append(line(labelled(reply.duplicate_text, reply.origin, reply.origin_reason), indent=2))
     if reply.supersedes is not None:
-        lines.append(line(f"supersedes {reply.supersedes.id}: {reply.supersedes.text}", indent=2))
+        earlier = reply.supersedes
+        old = labelled(earlier.text, earlier.origin, earlier.origin_reason)
+        lines.append(line(f"supersedes {earlier.id}: {old}", indent=2))
     session.output.lines(lines)
 
 

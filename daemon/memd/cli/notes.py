@@ -20,6 +20,7 @@ from memd.cli.arguments import (
 )
 from memd.cli.connect import CliSession
 from memd.cli.lines import count
+from memd_client.escaping import show_unseen, text_of_get
 from memd_client.locations import MAX_LINE, split_location
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def get(
     if as_json:
         session.output.reply(reply)
         return
-    session.output.text(reply.text)
+    session.output.text("\r\n".join(map(show_unseen, text_of_get(reply).split("\r\n"))))
     if not reply.lines:
         session.output.note(_no_lines(reply))
     if reply.truncated:

@@ -36,7 +36,17 @@ from memd.cli.lines import (
     since,
     span,
 )
-from memd_client.hit_text import CUT_MARK, GAP, INDENT, LINE_ENDS, NO_STRONG_MATCH, are_all_weak, text_of_hit
+from memd_client.escaping import NOTICE, OUTSIDE
+from memd_client.hit_text import (
+    CUT_MARK,
+    GAP,
+    INDENT,
+    LINE_ENDS,
+    NO_STRONG_MATCH,
+    are_all_weak,
+    excerpt_of,
+    text_of_hit,
+)
 
 if TYPE_CHECKING:
     from memd.cli.output import Output
@@ -320,6 +330,8 @@ def _all_hit_lines(hits: Sequence[Hit], *, with_openers: bool) -> list[Line]:
     lines = [each for hit in hits for each in (*_hit_lines(hit, with_opener=with_openers), BLANK)]
     if are_all_weak(hits):
         lines[:0] = [line((NO_STRONG_MATCH, "warn")), BLANK]
+    if any(hit.origin == OUTSIDE for hit in hits):
+        lines[:0] = [line((NOTICE, "warn")), BLANK]
     return lines
 
 
@@ -356,6 +368,9 @@ def _work_of(session: SessionInfo) -> list[Piece]:
 
 def marked_lines(hit: Hit) -> Iterator[tuple[Piece, ...]]:
     """Yield the lines of a snippet with the matched terms highlighted, without blank lines around them."""
+    if hit.origin == OUTSIDE:
+        yield from ((text,) for text in excerpt_of(hit).split("\n"))
+        return
     start = len(hit.snippet) - len(hit.snippet.lstrip(LINE_ENDS))
     lines = hit.snippet.strip(LINE_ENDS).split("\n")
     for number, whole in enumerate(lines, start=1):

@@ -366,7 +366,7 @@ def list_files(db: Database, paths: Sequence[str]) -> dict[str, ListedFile]:
     rows = db.execute(
         """SELECT f.path, f.source,
              (SELECT count(*) FROM chunks WHERE path = f.path),
-             (SELECT text FROM chunks WHERE path = f.path ORDER BY start_char, id LIMIT 1)
+             (SELECT iif(origins & 8, '', text) FROM chunks WHERE path = f.path ORDER BY start_char, id LIMIT 1)
            FROM json_each(?) AS wanted CROSS JOIN files AS f ON f.path = wanted.value""",
         (json.dumps(list(paths)),),
     )

@@ -12,8 +12,10 @@ import msgspec
 from msgspec import Struct
 
 from memd.index.keyword import IN_PROJECT
+from memd.index.origins import load_origins
 from memd.index.work import WorkCounts, count_work
 from memd.system.sqlite import Database
+from memd.text.trust.origins import OUTSIDE, UNKNOWN
 from memd_client.agent_parts import UnknownType
 
 
@@ -185,7 +187,10 @@ MAX_RECENT_CHUNKS = 12
 
 
 def load_recent_sessions(db: Database, project: str, most: int) -> list[RecentSession]:
-    """Return the newest sessions of a project, given by its path or its folder's name, the newest first."""
+    """Return the newest sessions of a project, given by its path or its folder's name, the newest first.
+
+    Lines of other people are empty.
+    """
     rows = db.execute(
         f"""SELECT path, {_FACTS} FROM transcripts AS t WHERE {IN_PROJECT} AND kind = 'main' AND messages > 0
             ORDER BY updated_ms DESC LIMIT :most""",
@@ -194,11 +199,17 @@ def load_recent_sessions(db: Database, project: str, most: int) -> list[RecentSe
     sessions = list[RecentSession]()
     for path, *values in rows:
         chunks = db.execute(
-            "SELECT text FROM chunks WHERE path = ? ORDER BY start_line DESC LIMIT ?",
+            "SELECT text, start_line FROM chunks WHERE path = ? ORDER BY start_line DESC LIMIT ?",
             (path, MAX_RECENT_CHUNKS),
         ).fetchall()
-        lines = [line for (text,) in reversed(chunks) for line in str(text).split("\n")]
-        sessions.append(RecentSession(str(path), msgspec.convert(values, SessionFacts, strict=False), lines))
+        origins = load_origins(db, [str(path)]).get(str(path), UNKNOWN)
+        lines = list[str]()
+        for text, first in reversed(chunks):
+            lines += origins.without_outside(str(text).split("\n"), int(str(first)))
+        facts = msgspec.convert(values, SessionFacts, strict=False)
+        # A model that writes titles may have copied this one.
+        facts = facts._replace(title="") if origins.has(OUTSIDE) else facts
+        sessions.append(RecentSession(str(path), facts, lines))
     return sessions
 
 

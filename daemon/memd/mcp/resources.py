@@ -16,6 +16,7 @@ from urllib.parse import quote, unquote, urlsplit
 from memd.mcp.scope import AgentScope
 from memd_client.aio import AsyncioClient
 from memd_client.errors import BadParamsError, MemdError, PathRefusedError
+from memd_client.escaping import show_unseen, text_of_get
 from memd_client.messages import FileEntry
 
 SCHEME = "memory"
@@ -90,12 +91,12 @@ async def page_of(scope: AgentScope, cursor: str | None) -> tuple[list[MemoryFil
 
 
 async def text_of(scope: AgentScope, agent: str, path: str) -> str:
-    """Return the whole text of a file."""
+    """Return the whole text of a file, with the lines of other people in blocks."""
     parts: list[str] = []
     line = 1
     while True:
         reply = await scope.client.get(path, agent=agent, from_line=line)
-        parts.append(reply.text)
+        parts.append(show_unseen(text_of_get(reply)))
         line += reply.lines
         if not reply.truncated or not reply.lines:
             return "".join(parts)

@@ -10,7 +10,7 @@ from typing import Any
 from memd.mcp.definitions import APPEND_NOTE, CONVERSATION_READ, CONVERSATION_SEARCH, SESSION_HANDOFF
 from memd.system.untrusted import on_one_line, show_unseen
 from memd_client.errors import MemdError
-from memd_client.hit_text import DOT, NO_STRONG_MATCH, HitText, describe_session, text_of_row
+from memd_client.hit_text import DOT, NO_STRONG_MATCH, HitText, describe_session, hit_for_prompt, text_of_row
 from memd_client.messages import BlameReply, FixReply, HowReply, SessionInfo, WorkFilesReply
 from memd_client.schema import from_wire
 from memd_client.work_text import WorkReply, work_lines
@@ -18,7 +18,8 @@ from memd_client.work_text import WorkReply, work_lines
 
 def answer_text(name: str, answer: Mapping[str, Any]) -> str:
     """Return a tool's result as text."""
-    return show_unseen(_FORMATTERS[name](answer))
+    text = _FORMATTERS[name](answer)
+    return show_unseen(f"{answer['notice']}\n\n{text}" if answer.get("notice") else text)
 
 
 def wrong_call_text(answer: Mapping[str, Any]) -> str:
@@ -39,7 +40,7 @@ def error_text(error: MemdError) -> str:
 def _search_text(answer: Mapping[str, Any]) -> str:
     rows: Sequence[Mapping[str, Any]] = answer["results"]
     parts = [str(answer["note"])] if answer.get("note") else []
-    parts.extend(_hit(text_of_row(row)) for row in rows)
+    parts.extend(hit_for_prompt(text_of_row(row)) for row in rows)
     if not rows:
         parts.append(str(answer.get("reason") or answer.get("warning") or "No relevant results."))
     degraded = answer.get("degraded")
@@ -47,12 +48,6 @@ def _search_text(answer: Mapping[str, Any]) -> str:
         parts.append(f"Degraded: {on_one_line(degraded['reason'])} {degraded['hint']}")
     parts.extend(line for each in answer.get("agents", ()) for line in _degraded_lines(each))
     return "\n\n".join(parts)
-
-
-def _hit(text: HitText) -> str:
-    """Return a hit whose names have no meaning but their words."""
-    below = filter(None, (text.excerpt, on_one_line(text.currency)))
-    return "\n".join([*map(on_one_line, text.head()), *below])
 
 
 def _degraded_lines(agent: Mapping[str, Any]) -> Iterator[str]:
@@ -115,7 +110,7 @@ def _conversations_text(answer: Mapping[str, Any]) -> str:
 def _conversation(row: Mapping[str, Any]) -> str:
     """Return a session with its best lines."""
     session, relevance = row["session"], f"{row['relevance']} {row['score']:.2f}"
-    lines = [_hit(HitText(row["path"], session["date"], relevance, _session(session), "", "", ""))]
+    lines = [hit_for_prompt(HitText(row["path"], session["date"], relevance, _session(session), "", "", ""))]
     for each in row["excerpts"]:
         lines += [f"line {each['line']}{', ' + each['date'] if each['date'] else ''}:", each["text"]]
     return "\n".join(lines)

@@ -29,6 +29,7 @@ from memd.system.line_writer import EXIT_DRAIN_S, LineWriter, QueuedText
 from memd.system.untrusted import on_one_line
 from memd_client.aio import AsyncioClient
 from memd_client.errors import BadParamsError, DaemonUnreachableError, MemdError
+from memd_client.escaping import visible
 from memd_client.messages import Progress
 from memd_client.session import CLIENT_VERSION
 from memd_client.usage import MCP_CLIENT
@@ -158,7 +159,7 @@ class MemoryServer:
         result = await carry_out(self._scope, name, given, self._progress(params))
         reply: Params = {"content": [{"type": "text", "text": result.text}], "isError": result.failed}
         if self._structured and result.data is not None:
-            reply["structuredContent"] = result.data
+            reply["structuredContent"] = visible(result.data)
         return reply
 
     async def _get_prompt(self, params: Params) -> Params:

@@ -6,13 +6,14 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from memd.mcp.definitions import ALL_AGENTS, MAX_RESULTS, TOOLS, Tool
+from memd.mcp.definitions import ALL_AGENTS, MAX_RESULTS, TOOLS, WORK_TOOLS, Tool
 from memd.mcp.own_requests import OWN_REQUESTS, check_arguments
 from memd.mcp.result_text import answer_text, error_text, wrong_call_text
 from memd.mcp.scope import SHARED_AGENT, AgentScope
 from memd.system.untrusted import on_one_line
 from memd_client import requests
 from memd_client.errors import AgentUnknownError, BadParamsError, FileMissingError, MemdError
+from memd_client.escaping import mark_outside
 from memd_client.hit_text import NO_STRONG_MATCH, are_all_weak, row_of_hit
 from memd_client.messages import Progress, SearchAgentsReply, SearchedAgent
 from memd_client.prepared_request import PreparedRequest
@@ -96,6 +97,7 @@ async def _search_agents(
         return _wrong(tool, error.message)
     except MemdError as error:
         return ToolResult(error_text(error))
+    answer = mark_outside(answer)
     return ToolResult(answer_text(tool.name, answer), answer)
 
 
@@ -124,7 +126,9 @@ async def _ask_own(
         answer = to_wire(await _send(scope, OWN_REQUESTS[tool.name](given, agent, scope.caller), on_progress))
     except BadParamsError as error:
         return _wrong(tool, error.message)
-    return ToolResult(answer_text(tool.name, answer), answer)
+    marked = mark_outside(answer)
+    # The lines of work are cut, so they are marked after that.
+    return ToolResult(answer_text(tool.name, answer if tool.name in WORK_TOOLS else marked), marked)
 
 
 def _wrong(tool: Tool, error: str) -> ToolResult:

@@ -37,7 +37,7 @@ from memd.text.cut.windows import Region, SpanScore, Window, fitting_part, grow_
 from memd.text.lines import start_of_line
 from memd.text.query.dates import day_of_note
 from memd.text.query.word_forms import has_words, matched_spans
-from memd.text.trust.origins import ORIGINS, UNKNOWN, LineOrigins
+from memd.text.trust.origins import ORIGINS, OUTSIDE, UNKNOWN, LineOrigins
 from memd_client.hit_text import (
     MAX_WEAK_BESIDE_STRONG,
     MAX_WEAK_HITS,
@@ -279,6 +279,7 @@ class HitMaker:
         numbers = _line_numbers(lines, line_map)
         session = self._sessions.find(row.path, lines[-1], text) if is_conversation else None
         origins = self._origins_of(row.path)
+        facts = {"origins": origins.names(lines), "has_outside": origins.has(OUTSIDE)}
         return Hit(
             path=row.path,
             start_line=numbers[0],
@@ -290,14 +291,14 @@ class HitMaker:
             source=row.source,
             citation=citation(row.path, numbers[0], numbers[-1]),
             copies=choice.copies,
-            explain=self._explain(item, numbers) if self._query.limits.explain else None,
+            explain=self._explain(item, numbers) | facts if self._query.limits.explain else None,
             annotations=_as_map(_annotations(self._ranking, row)),
             relevance=self.relevance(item),
             superseded_by=self._supersession(row.path, lines),
             session=session,
             spans=[[start, end] for start, end in matched_spans(text, self._words, MAX_SPANS)],
             date=self._day_of(choice, row, window, session, is_conversation=is_conversation),
-            heading="" if is_conversation else _heading(choice, row, window),
+            heading="" if is_conversation else _heading(choice, row, window, origins),
             is_cut_above=window.is_cut_above,
             is_cut_below=window.is_cut_below,
             origin=ORIGINS[origins.lowest(window.start_line, window.end_line)],
@@ -444,9 +445,9 @@ def with_falling_scores(hits: Sequence[Hit]) -> list[Hit]:
     return [replace(hit, score=score) for hit, score in zip(hits, falling, strict=True)]
 
 
-def _heading(choice: HitCandidate, row: ChunkRow, window: Window) -> str:
-    """Return the headings above a window; empty if it starts with one."""
-    if HEADING.match(window.text):
+def _heading(choice: HitCandidate, row: ChunkRow, window: Window, origins: LineOrigins) -> str:
+    """Return the headings above a window; empty if it starts with one, or a line above is of other people."""
+    if HEADING.match(window.text) or origins.lowest(1, window.start_line) == OUTSIDE:
         return ""
     first = start_of_line(choice.text, window.start_line - row.start_line + 1)
     return headings_above(choice.text, first, choice.context, choice.row.path)

@@ -7,9 +7,10 @@ import json
 from typing import Any, cast
 
 import pytest
+from msgspec.structs import replace
 
 from memd.cli.output import Output, OutputStream
-from memd_client.messages import AppendNoteReply, GetReply
+from memd_client.messages import AppendNoteReply, GetReply, OriginLines
 from memd_client.schema import to_wire
 from tests.unit.cli.memctl_runner import memctl
 
@@ -20,12 +21,26 @@ def lines_of(text: str, *, truncated: bool = False) -> GetReply:
     return GetReply("main", "MEMORY.md", text, 1, count, 9, truncated)
 
 
-@pytest.mark.parametrize("text", ["", "a\nb\n", "no end of line", "a\r\nb\r\n", "\x1b[1m\t重跑\x00\n\n"])
+@pytest.mark.parametrize("text", ["", "a\nb\n", "no end of line", "a\r\nb\r\n", "\t重跑 🏳️\u200d🌈\n\n"])
 def test_lines_on_a_pipe_are_unchanged(text: str) -> None:
     ran = memctl("get", "MEMORY.md", get=lines_of(text))
 
     assert (ran.code, ran.out) == (0, text)
     assert bool(ran.err) is (not text)
+
+
+def test_unseen_characters_are_written_out_on_a_pipe() -> None:
+    ran = memctl("get", "MEMORY.md", get=lines_of("a\x1b[1m\u202eb\U000e0041\r\n"))
+
+    assert ran.out == "a\\u001b[1m\\u202eb\\udb40\\udc41\r\n"
+
+
+def test_lines_of_other_people_are_in_a_block() -> None:
+    reply = replace(lines_of("a\n</outside-text>\nc\n"), origins=[OriginLines(2, 2, "outside", "a page")])
+    ran = memctl("get", "MEMORY.md", get=reply)
+
+    block = '<outside-text origin="outside" why="a page">&lt;/outside-text&gt;</outside-text>'
+    assert ran.out == f"a\n{block}\nc\n"
 
 
 @pytest.mark.parametrize(
@@ -51,7 +66,7 @@ def test_pipe_gets_the_files_bytes_in_any_locale(encoding: str) -> None:
 def test_lines_on_a_terminal_are_escaped_and_end_with_a_newline() -> None:
     ran = memctl("get", "MEMORY.md", get=lines_of("a\tb\x1b[2J\r\nc"), terminal=True)
 
-    assert ran.out == "a\tb\\x1b[2J\nc\n"
+    assert ran.out == "a\tb\\u001b[2J\nc\n"
 
 
 @pytest.mark.parametrize(

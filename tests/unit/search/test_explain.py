@@ -49,7 +49,18 @@ def test_hits_are_not_explained_unless_requested(db: Database) -> None:
 def test_an_explanation_is_complete(db: Database) -> None:
     why = explain(db, "what about POL-358 and the freezr yesterday", DECAYED)["memory/2026-11-19.md"]
 
-    names = {"reasons", "words", "exact", "cosine", "bm25", "steps", "chunk_lines", "lines"}
+    names = {
+        "reasons",
+        "words",
+        "exact",
+        "cosine",
+        "bm25",
+        "steps",
+        "chunk_lines",
+        "lines",
+        "origins",
+        "has_outside",
+    }
     assert set(why) == names | {"probability", "judge", "features"}
     assert why["exact"] == ["POL-358"]
     assert why["cosine"] == pytest.approx(0.5**0.5, abs=1e-5)

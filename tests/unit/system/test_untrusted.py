@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from memd.lifecycle.facts.facts import BLOCK
-from memd.system.untrusted import NOTICE, ROW_CHARS, block, escape
+from memd.system.untrusted import NOTICE, block, escape
 from memd.text.transcripts.scaffolding import without_headers
+from memd_client.escaping import ROW_CHARS
 
 PIECES = st.sampled_from(
     [

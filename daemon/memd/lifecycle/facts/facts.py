@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 
 import msgspec
@@ -15,6 +16,7 @@ import trio
 from msgspec.structs import replace
 
 from memd.agents.agent import Agent
+from memd.agents.origins import current_origins, origin_of
 from memd.lifecycle.facts import lines as fact_lines
 from memd.lifecycle.facts.capture import CaptureDecision, category_of, judge_message
 from memd.lifecycle.facts.files import FactFiles
@@ -35,7 +37,9 @@ from memd.system.events import EVENTS
 from memd.system.log import log
 from memd.system.untrusted import block
 from memd.text.transcripts.scaffolding import without_headers
-from memd_client.errors import BadParamsError, MemoryDisabledError
+from memd.text.trust.origins import LineOrigins
+from memd_client.errors import BadParamsError, MemdError, MemoryDisabledError
+from memd_client.escaping import OUTSIDE
 from memd_client.facts import (
     CapturedMessage,
     CaptureFactsParams,
@@ -109,7 +113,7 @@ class Facts:
 
     async def recall(self, params: MemoryRecallParams) -> MemoryRecallReply:
         """Return the facts nearest to a query; for a blank one all facts, newest first."""
-        facts = await self._load()
+        facts = await self._judged(await self._load())
         query = params.query[:MAX_QUERY_CHARS].strip()
         if not query:
             listed = [ScoredFact(fact, 0.0) for fact in newest_first(facts)[: params.limit]]
@@ -121,7 +125,7 @@ class Facts:
 
     async def list_all(self, params: FactsParams) -> FactsReply:
         """Return a page of all facts, newest first."""
-        facts = newest_first(await self._load())
+        facts = newest_first(await self._judged(await self._load()))
         page = facts[params.offset : params.offset + params.limit]
         return FactsReply(self._agent.agent_id, _rows([ScoredFact(fact, 0.0) for fact in page]), len(facts))
 
@@ -150,7 +154,7 @@ class Facts:
         """Remove the fact with an id, or the only clear match of a query; else return candidates."""
         if params.id:
             return MemoryForgetReply(self._agent.agent_id, await self._remove(params.id))
-        facts = await self._load()
+        facts = await self._judged(await self._load())
         found = await self._search.find((params.query or "")[:MAX_QUERY_CHARS].strip(), facts)
         meant = clear_match(found)
         forgotten = await self._remove(meant.fact.id, meant) if meant is not None else None
@@ -172,8 +176,9 @@ class Facts:
         facts = await self._load()
         if not facts:
             return FactsForPromptReply(agent, "", "no_facts")
+        facts = [fact for fact in await self._judged(facts) if fact.origin[0] != OUTSIDE]
         _, near = await self._nearest(query, facts, settings.recall_min_score, settings.recall_limit)
-        text = block(BLOCK, [f"[{each.fact.category}] {each.fact.text}" for each in near])
+        text = block(BLOCK, [f"[{_label(each.fact)}] {each.fact.text}" for each in near])
         return FactsForPromptReply(
             agent, f"{text}\n\n" if near else "", "" if near else "nothing_near", _rows(near)
         )
@@ -212,14 +217,17 @@ class Facts:
         facts = await self._load()
         known = next((each for each in facts if each.id == fact.id), None)
         if known is not None:
+            (known,) = await self._judged([known])
             return self._reply(known, FactMatches([], "id"), twin=known)
         found = await self._search.find_duplicates(fact.text, target, reason, facts)
         twin = duplicate_in(fact.text, found)
         if twin is not None:
-            return self._reply(twin.fact, found, twin=twin.fact, similarity=twin.cosine)
+            (same,) = await self._judged([twin.fact])
+            return self._reply(same, found, twin=same, similarity=twin.cosine)
         earlier = superseded_in(fact, found)
         if earlier is not None:
             fact = replace(fact, supersedes=earlier.id)
+            (earlier,) = await self._judged([earlier])
         stored, is_new = await trio.to_thread.run_sync(self._files.append, fact)
         if not is_new:  # another process wrote it meanwhile
             return self._reply(stored, found, twin=stored)
@@ -245,6 +253,17 @@ class Facts:
         self._require_enabled()
         return await trio.to_thread.run_sync(self._files.load)
 
+    async def _judged(self, facts: Sequence[Fact]) -> list[Fact]:
+        """Return facts with their origins; if the index can't be read, as they are."""
+        origins = dict[str, LineOrigins]()
+        with suppress(MemdError):
+            paths = {fact.path for fact in facts}
+            origins = await self._agent.perform(partial(current_origins, paths=paths))
+        return [
+            replace(fact, origin=origin_of(origins[fact.path], fact.line)) if fact.path in origins else fact
+            for fact in facts
+        ]
+
     @property
     def _files(self) -> FactFiles:
         return FactFiles(self._agent.config.workspace, self._agent.limits)
@@ -269,6 +288,8 @@ class Facts:
             duplicate_text="" if twin is None else twin.text,
             similarity=None if similarity is None else round(similarity, 4),
             reason=found.reason,
+            origin=fact.origin[0],
+            origin_reason=fact.origin[1],
         )
 
     def _require_enabled(self) -> None:
@@ -287,6 +308,10 @@ def _rows(scored: Sequence[ScoredFact]) -> list[FactRow]:
 def _row(each: ScoredFact) -> FactRow:
     fact = each.fact
     score = round(each.score, 4)
-    return FactRow(
-        fact.id, fact.text, fact.importance, fact.category, fact.created_ms, score, fact.path, fact.line
-    )
+    place = fact.path, fact.line, *fact.origin
+    return FactRow(fact.id, fact.text, fact.importance, fact.category, fact.created_ms, score, *place)
+
+
+def _label(fact: Fact) -> str:
+    """Return the category of a fact, and its origin if it is not the agent's."""
+    return fact.category if fact.origin[0] == "agent" else f"{fact.category}, {fact.origin[0]}"

@@ -60,6 +60,7 @@ class Fact(Struct, frozen=True):
     """A fact. `created_ms` is None if the line has no time; `line` is 0 outside a file.
 
     `path` is the file that contains it; `supersedes` the id of an earlier fact with another value, "" if there is none.
+    `origin` is whose words it is, and why it is outside.
     """
 
     id: str
@@ -70,6 +71,7 @@ class Fact(Struct, frozen=True):
     line: int = 0
     path: str = PATH
     supersedes: str = ""
+    origin: tuple[str, str] = ("agent", "")
 
     @property
     def category(self) -> str:

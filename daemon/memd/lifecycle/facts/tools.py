@@ -14,6 +14,7 @@ from memd_client.facts import (
     MemoryForgetParams,
     MemoryRecallParams,
     MemoryStoreParams,
+    MemoryStoreReply,
 )
 
 
@@ -28,6 +29,7 @@ def fact_tools(facts: Facts) -> Mapping[str, RunTool]:
         answer = {"id": reply.id, "stored": reply.stored, "category": reply.category}
         if not reply.stored:
             answer |= {"duplicate_of": reply.duplicate_of, "duplicate_text": reply.duplicate_text}
+            answer |= _origin(reply)
         if reply.supersedes is not None:
             earlier = reply.supersedes
             answer |= {
@@ -35,6 +37,7 @@ def fact_tools(facts: Facts) -> Mapping[str, RunTool]:
                     "id": earlier.id,
                     "text": earlier.text,
                     "citation": f"{earlier.path}#L{earlier.line}",
+                    **_origin(earlier),
                 }
             }
         return answer
@@ -73,7 +76,13 @@ def _row(fact: FactRow) -> dict[str, Any]:
         "score": round(fact.score, 4),
         "path": fact.path,
         "line": fact.line,
+        **_origin(fact),
     }
+
+
+def _origin(fact: FactRow | MemoryStoreReply) -> dict[str, Any]:
+    """Return the origin of a fact unless it is the agent's."""
+    return {} if fact.origin == "agent" else {"origin": fact.origin, "origin_reason": fact.origin_reason}
 
 
 def _no_facts(total: int) -> str:

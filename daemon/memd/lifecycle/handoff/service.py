@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import count
 from pathlib import PurePath
 from typing import Final, NamedTuple
 
@@ -16,6 +17,7 @@ from memd.agents.agent import Agent
 from memd.agents.conversations import list_sessions, load_work
 from memd.agents.registry import AgentRegistry
 from memd.currency.git import GitError, find_repository
+from memd.index.outside_words import find_outside_lines
 from memd.index.transcripts import SessionFacts
 from memd.lifecycle.handoff.digest import HandedSession, write_digest
 from memd.programs.catalog import PROGRAMS, how_to_start
@@ -26,7 +28,8 @@ from memd.sources.projects import find_project, is_in_project
 from memd.system.clock import wall_clock_ms
 from memd.system.untrusted import on_one_line
 from memd_client.errors import BadParamsError, FileMissingError
-from memd_client.messages import SessionHandoffParams, SessionHandoffReply
+from memd_client.escaping import NOTICE, OUTSIDE, mark_lines
+from memd_client.messages import OriginLines, SessionHandoffParams, SessionHandoffReply
 
 MAX_TRIED: Final = 20
 """Newest sessions of a project that are loaded to find one with a request and an answer."""
@@ -65,6 +68,10 @@ async def hand_off(registry: AgentRegistry, params: SessionHandoffParams) -> Ses
     text = write_digest(
         HandedSession(facts, title, conversation.messages, conversation.work, states, wall_clock_ms())
     )
+    find = partial(find_outside_lines, path=chosen.path, text=text)
+    lines, why = await chosen.agent.read_index(find)
+    runs = [OriginLines(line, line, OUTSIDE, why) for line in lines]
+    text = mark_lines(text, runs, count(1)).replace("\n", f"\n{NOTICE}\n" if runs else "\n", 1)
     command = f"memctl handoff --session {shlex.quote(facts.session)}"
     command += f" --agent {shlex.quote(params.agent)}" if params.agent else ""
     return SessionHandoffReply(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from memd.lifecycle.hooks.evidence import PromptTerm, line_evidence, prompt_terms, quotable_runs, text_key
 from memd.lifecycle.hooks.injection import HookDecision, ShownLine
@@ -22,6 +24,7 @@ from memd.programs.catalog import OPENCLAW_SOURCE
 from memd.text.cut.annotations import CURATED_FILES
 from memd.text.cut.snippets import cut_snippet
 from memd.text.tokens import asks_at_end, has_wide
+from memd_client.escaping import OUTSIDE
 from memd_client.hit_text import describe_currency, describe_session
 from memd_client.messages import Hit
 
@@ -33,6 +36,9 @@ MAX_LINES = 3
 
 _BULLET = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+")
 _HEADING = re.compile(r"\s*#{1,6}\s+(.*)")
+
+
+WITHHELD = "withheld"
 
 
 class Candidate(Struct, frozen=True):
@@ -65,7 +71,7 @@ def find_candidates(query: str, hits: Iterable[Hit], project: Project, model: st
     return [
         candidate
         for hit, explain in explained
-        for candidate in _judge_lines(hit, explain["lines"], terms, runs, project, model, is_question)
+        for candidate in _judge_lines(hit, explain, terms, runs, project, model, is_question)
     ]
 
 
@@ -90,15 +96,17 @@ def decide(candidates: Sequence[Candidate]) -> HookDecision:
 
 def _judge_lines(
     hit: Hit,
-    numbers: Sequence[int],
+    explain: Mapping[str, Any],
     terms: Sequence[PromptTerm],
     runs: frozenset[str],
     project: Project,
     model: str,
     is_question: bool,
 ) -> Iterator[Candidate]:
-    """Yield the lines of a hit, whose numbers are given, with their probabilities."""
-    lines = hit.snippet.split("\n")
+    """Yield the lines of an explained hit with their probabilities."""
+    if hit.session is not None and explain["has_outside"]:
+        hit = replace(hit, session=replace(hit.session, title=""))  # a model may have copied it
+    lines, numbers, origins = hit.snippet.split("\n"), explain["lines"], explain["origins"]
     is_conversation = hit.session is not None or hit.source == OPENCLAW_SOURCE
     session = f"{hit.path if hit.session is None else hit.session.id}:" if is_conversation else ""
     is_project_file = project.is_path(hit.path if hit.session is None else hit.session.project)
@@ -111,9 +119,11 @@ def _judge_lines(
         if not line.strip():
             continue
         if found := _HEADING.match(line):
-            heading = found[1].strip()
+            heading = found[1].strip() if origins[at] != OUTSIDE else ""
             continue
         quoted = _quoted(lines[at:])
+        if OUTSIDE in origins[at + 1 : at + len(quoted)]:
+            quoted = quoted[:1]
         evidence = line_evidence(terms, "\n".join(quoted), quotable) if whole.share else whole
         features = LineFeatures(
             evidence.count,
@@ -130,8 +140,9 @@ def _judge_lines(
         chance = probability(features)
         text = " ".join(_cut(part, terms) for part in quoted) if chance >= MIN_INJECTED else ""
         messages = tuple(f"{session}{number}" for number in numbers[at : at + len(quoted)] if session)
-        shown = ShownLine(text, f"{hit.path}#L{numbers[at]}", _about(hit), quoted, messages)
-        fault = _fault(hit, quoted)
+        place, origin = f"{hit.path}#L{numbers[at]}", "" if is_conversation else origins[at]
+        shown = ShownLine(text, place, _about(hit), quoted, messages, origin)
+        fault = f"{WITHHELD}: {hit.origin_reason}" if origins[at] == OUTSIDE else _fault(hit, quoted)
         lacks = fault or _lack_of(evidence.count, total, chance)
         yield Candidate(shown, features, chance, _location(hit, numbers[at], heading), fault, lacks)
 

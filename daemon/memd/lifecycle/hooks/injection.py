@@ -11,15 +11,17 @@ from memd.text.redact.secrets import redact
 from memd.text.tokens import estimate_tokens
 from memd.text.transcripts.injected import CLOSING, OPENING
 
-PROMPT_HEADING = "Noted earlier, quoted from files and conversations; it may be outdated:"
+PROMPT_HEADING = "Noted earlier by agents unless marked, and quoted; it may be outdated:"
 RELATED_HEADING = "Possibly related:"
+ORIGIN_LABELS = {"user": "user", "program": "program output"}
+"""Whose words a line is, if they aren't an agent's."""
 
 
 class ShownLine(Struct, frozen=True):
     """One line to inject: its text, its place, and what else is known about it, such as its date.
 
     `quoted` are the whole lines that `text` is cut from: one line, or a question and its answer. `messages` are the
-    places of those that are messages of a conversation.
+    places of those that are messages of a conversation. `origin` is whose words it is; empty if the text tells that.
     """
 
     text: str
@@ -27,6 +29,7 @@ class ShownLine(Struct, frozen=True):
     about: str = ""
     quoted: tuple[str, ...] = ()
     messages: tuple[str, ...] = ()
+    origin: str = ""
 
 
 class HookDecision(Struct, frozen=True):
@@ -65,5 +68,5 @@ def _block(heading: str, lines: Sequence[ShownLine]) -> str:
 def _row(line: ShownLine) -> str:
     """Return a line as text that can't end its block, without secrets."""
     text, _ = redact(line.text)
-    place = ", ".join(filter(None, (line.place, line.about)))
+    place = ", ".join(filter(None, (line.place, ORIGIN_LABELS.get(line.origin), line.about)))
     return f"- {escape(text)}" + (f" ({on_one_line(place)})" if place else "")

@@ -12,10 +12,11 @@ import trio
 from msgspec.structs import replace
 
 from memd.agents.agent import Agent
+from memd.agents.origins import current_origins
 from memd.agents.registry import AgentRegistry
 from memd.index.transcripts import RecentSession, load_recent_sessions
 from memd.lifecycle.hooks.actions import ACTION_EVENTS, FindAdvice, write_advice
-from memd.lifecycle.hooks.confident_matches import Candidate, decide, find_candidates
+from memd.lifecycle.hooks.confident_matches import WITHHELD, decide, find_candidates
 from memd.lifecycle.hooks.injection import (
     PROMPT_HEADING,
     HookDecision,
@@ -23,6 +24,7 @@ from memd.lifecycle.hooks.injection import (
     inject,
     name_location,
 )
+from memd.lifecycle.hooks.line_confidence import MIN_NAMED
 from memd.lifecycle.hooks.log import hook_recall
 from memd.lifecycle.hooks.opening import (
     MAX_SESSIONS,
@@ -41,6 +43,7 @@ from memd.sources.projects import find_project
 from memd.system.clock import Clock, wall_clock_ms
 from memd.text.tokens import asks_at_end
 from memd.text.transcripts.injected import without_injected
+from memd.text.trust.origins import ORIGINS, OUTSIDE, UNKNOWN, LineOrigins
 from memd_client.errors import DeadlineExceededError, MemdError
 from memd_client.hooks import HookParams, HookReply
 from memd_client.messages import FileEntry, FilesParams, GetParams, Hit, SearchParams, SearchReply
@@ -119,17 +122,27 @@ class HookService:
         for sentence in sentences_of(without_injected(params.prompt))[:MAX_SENTENCES]:
             if not asks_at_end(sentence):
                 self._said.add(params.program, params.session_id, ShownLine(sentence))
-        replies = await _search(memory, asked.query, params)
+        until = trio.current_time() + TIMEOUT_S
+        replies = await _search(memory, asked.query, params, until)
         if not any(reply.hits for reply in replies):
             return HookDecision("empty") if len(replies) == len(memory) else TOO_SLOW
         project = await trio.to_thread.run_sync(_project_of, params.cwd)
-        candidates = list[Candidate]()
-        for reply in replies:
-            candidates += find_candidates(asked.query, reply.hits, project, reply.model)
-        judged = decide(candidates)
-        if judged.location:
-            return self._name(params, judged)
-        return self._inject(params, PROMPT_HEADING, judged.lines, max_tokens) if judged.lines else judged
+        find = partial(find_candidates, asked.query, project=project)
+        candidates = [line for reply in replies for line in find(reply.hits, model=reply.model)]
+        outside = [line for line in candidates if line.fault.startswith(WITHHELD)]
+        withheld = max(outside, key=lambda line: line.probability, default=None)
+        if withheld is not None:  # such lines may have taken the places of other hits
+            replies = await _search(memory, asked.query, params, until, [*ORIGINS[:OUTSIDE]])
+            candidates = [line for reply in replies for line in find(reply.hits, model=reply.model)]
+        decision = decide(candidates)
+        if decision.location:
+            decision = self._name(params, decision)
+        elif decision.lines:
+            decision = self._inject(params, PROMPT_HEADING, decision.lines, max_tokens)
+        if withheld is None or withheld.probability < MIN_NAMED:
+            return decision
+        code = decision.code if decision.text else WITHHELD
+        return replace(decision, code=code, candidate=withheld.line.place, lacks=withheld.fault)
 
     async def _at_start(self, memory: Sequence[Agent], params: HookParams) -> HookDecision:
         for each in memory:
@@ -142,8 +155,14 @@ class HookService:
             for each in memory:
                 reply = await each.files(FilesParams(limit=MAX_FILES))
                 notes = [file for file in reply.files if file.path.endswith(NOTES)]
+                paths = [file.path for file in notes]
+                origins = await each.perform(partial(current_origins, paths=paths))
+                notes = [file for file in notes if not origins.get(file.path, UNKNOWN).is_all(OUTSIDE)]
                 files = project_files(notes, project)
-                texts = {file.path: await _text(each, file) for file in files.to_read}
+                texts = {
+                    file.path: await _text(each, file, origins.get(file.path, UNKNOWN))
+                    for file in files.to_read
+                }
                 found = newest_facts(files, texts, project)
                 if found and not lines:
                     heading, lines = describe(project.name, files), found
@@ -212,7 +231,13 @@ def _project_of(cwd: str) -> Project:
     return project_in("" if folder == os.path.expanduser("~") else folder)
 
 
-async def _search(memory: Sequence[Agent], query: str, params: HookParams) -> list[SearchReply]:
+async def _search(
+    memory: Sequence[Agent],
+    query: str,
+    params: HookParams,
+    until: float,
+    origins: list[str] | None = None,
+) -> list[SearchReply]:
     """Return the replies of all chosen memories that were fast enough, without the session's own conversation."""
     replies = list[SearchReply]()
 
@@ -227,12 +252,13 @@ async def _search(memory: Sequence[Agent], query: str, params: HookParams) -> li
                     explain=True,
                     deadline_ms=DEADLINE_MS,
                     exclude_session=params.session_id,
+                    origins=origins,
                 )
             )
             hits = [hit for hit in reply.hits if not _is_own(hit, params)]
             replies.append(replace(reply, hits=hits))
 
-    with trio.move_on_after(TIMEOUT_S):
+    with trio.move_on_at(until):
         async with trio.open_nursery() as nursery:
             for agent in memory:
                 nursery.start_soon(search, agent)
@@ -248,9 +274,10 @@ def _is_own(hit: Hit, params: HookParams) -> bool:
     return session == params.session_id or (bool(name) and (hit.path.endswith(name) or session in name))
 
 
-async def _text(memory: Agent, file: FileEntry) -> str:
-    """Return the text of a note; "" if it can't be read."""
+async def _text(memory: Agent, file: FileEntry, origins: LineOrigins) -> str:
+    """Return the text of a note with blank lines for those of other people; "" if it can't be read."""
     try:
-        return (await memory.get(GetParams(path=file.path))).text
+        text = (await memory.get(GetParams(path=file.path))).text
     except MemdError:
         return ""
+    return "\n".join(origins.without_outside(text.split("\n")))

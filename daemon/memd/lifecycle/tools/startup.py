@@ -6,19 +6,24 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from datetime import date, timedelta
+from functools import partial
 from pathlib import Path
 
 import trio
 from msgspec import Struct
 
 from memd.agents.agent import Agent
+from memd.agents.origins import current_origins
 from memd.lifecycle.notes.daily import local_time
 from memd.lifecycle.notes.session_kinds import Kind, settle_kind
 from memd.system.clock import Clock
 from memd.system.safe_open import open_file, open_listing
 from memd.system.untrusted import on_one_line, show_unseen
 from memd.text.cut.annotations import hide_annotations
+from memd.text.trust.origins import UNKNOWN, LineOrigins
+from memd_client.errors import MemdError
 from memd_client.sessions import ContextFile, SessionStartedParams, SessionStartedReply
 
 PRIVATE_FILES = ("MEMORY.md", "memory.md", "USER.md")
@@ -36,7 +41,7 @@ MAX_BYTES = 16 * 1_048_576
 """Limit of file size, as for the index."""
 
 
-class StartFile(Struct, frozen=True):
+class StartFile(Struct):
     """A file and its text without annotations, with `\\n` line endings."""
 
     path: str
@@ -141,14 +146,16 @@ class Startup:
         today = local_time(self._clock(), config.life.time_zone).date()
         context = StartContext("", ())
         if params.max_characters:
-            context = await trio.to_thread.run_sync(
-                lambda: build_context(
-                    read_start_files(config.workspace, kind, today),
-                    params.max_file_characters,
-                    params.max_characters,
-                ),
-                limiter=self._disk,
+            files = await trio.to_thread.run_sync(
+                lambda: [*read_start_files(config.workspace, kind, today)], limiter=self._disk
             )
+            origins, paths = dict[str, LineOrigins](), [file.path for file in files]
+            with suppress(MemdError):
+                origins = await self._agent.perform(partial(current_origins, paths=paths))
+            for file in files:
+                file.text = "\n".join(origins.get(file.path, UNKNOWN).without_outside(file.text.split("\n")))
+            files = [file for file in files if file.text.strip()]
+            context = build_context(files, params.max_file_characters, params.max_characters)
         return SessionStartedReply(
             config.id, syncing, kind, today.isoformat(), context.text, list(context.files)
         )

@@ -28,6 +28,7 @@ from memd.settings.lifecycle import Citations
 from memd.settings.sources import BUILT_IN_SOURCES
 from memd.system.untrusted import names_in_json, on_one_line, show_unseen
 from memd_client.errors import FileMissingError, FileUnreadableError, PathRefusedError
+from memd_client.escaping import NOTICE, mark_outside, text_of_get
 from memd_client.hit_text import NO_STRONG_MATCH, are_all_weak, row_of_hit
 from memd_client.locations import split_location
 from memd_client.messages import GetParams, SearchParams, SearchReply
@@ -132,6 +133,9 @@ async def get_lines(
         "lines": count,
         "total_lines": reply.total_lines,
     }
+    answer["text"] = text_of_get(reply, text)
+    if answer["text"] != text:
+        answer = {"notice": NOTICE, **answer}
     if reply.truncated or count < reply.lines or len(text) < len(reply.text):
         numbers = [*reply.line_numbers, reply.total_lines + 1]
         next_from = numbers[count] if reply.line_numbers else reply.from_line + count
@@ -225,7 +229,7 @@ class Tools:
         """Execute a model's call; the result of an invalid call describes a valid one."""
         result = await self._run(params)
         ok = not isinstance(result, InvalidCall)
-        facts = result.answer() if isinstance(result, InvalidCall) else result
+        facts = result.answer() if isinstance(result, InvalidCall) else mark_outside(result)
         return CallToolReply(self._agent.agent_id, params.name, ok, facts, as_json(facts))
 
     async def _run(self, params: CallToolParams) -> dict[str, Any] | InvalidCall:

@@ -17,7 +17,8 @@ from typing import Final
 import trio
 
 from memd.agents.agent import Agent
-from memd.index.transcripts import NO_FACTS, SessionFacts, load_said, load_session_facts
+from memd.index.outside_words import find_outside_lines
+from memd.index.transcripts import NO_FACTS, SessionFacts, load_session_facts
 from memd.index.work import RAN, WorkRow, WorkScope, find_by_error, find_by_file, find_commands, load_steps
 from memd.lifecycle.hooks.actions import Advice
 from memd.lifecycle.hooks.decisions import MAX_DECISION_CHARS, gives_reason, sentences_in
@@ -132,9 +133,8 @@ def _decided(db: Database, places: SessionPlaces, path: str, steps: Sequence[Wor
         is_alone = len({change.subject for change in changes if begin <= change.place < end}) < 2
         stem = fold(step.line.partition(".")[0])
         named = re.compile(rf"(?<!\w){re.escape(stem)}" if len(stem) > 4 and not is_common(stem) else r"(?!)")
-        for place, line in zip(requests.places, load_said(db, path), strict=False):
-            speaker, _, text = line.partition(": ")
-            text = without_injected(text)[:MAX_SAID_CHARS]
+        for place, speaker, answer in requests.lines:
+            text = without_injected(answer)[:MAX_SAID_CHARS]
             is_about = is_alone or named.search(fold(text)) is not None
             if step.place < place < end and speaker == "Assistant" and is_about:
                 decisions += _reasons_in(text)
@@ -209,6 +209,9 @@ def _repairs(db: Database, failures: Sequence[WorkRow], params: HookParams) -> I
         successes.add(repair.success.id)
         same = [step for step in steps if step.error == failure.error and _values(step) == _values(failure)]
         line = success_line(repair)
+        parts = (repair.failure, *repair.steps, repair.success)
+        if find_outside_lines(db, failure.path, "\n".join(f"{row.text}\n{row.detail}" for row in parts))[0]:
+            continue
         if held(repair, same) and len(line) <= MAX_COMMAND_CHARS and "\n" not in line:
             yield repair
 
@@ -240,7 +243,8 @@ def _cut(text: str, limit: int) -> str:
 def _advice(agent: Agent, db: Database, repair: Repair, heading: str, text: str, subject: str) -> Advice:
     where = SessionPlaces(agent, db, {repair.failure.path}).of(repair.failure, repair.success.place)
     about = day_of(repair.success.time_ms) if repair.success.time_ms else ""
-    return Advice(heading, (ShownLine(text, where["citation"], about, (text,)),), subject)
+    line = ShownLine(text, where["citation"], about, (text,), origin="program")
+    return Advice(heading, (line,), subject)
 
 
 def _edits(repair: Repair) -> list[WorkRow]:

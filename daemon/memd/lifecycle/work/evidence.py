@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+import json
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
 from typing import Any, Final, TypeVar
 
 import trio
+from msgspec.structs import replace
 
 from memd.agents.agent import Agent
 from memd.agents.conversations import conversation_sources
 from memd.agents.open_agent import OpenAgent
 from memd.index.keyword import count_matches
+from memd.index.outside_words import find_outside_lines
 from memd.index.transcripts import NO_FACTS, load_line_maps, load_session_facts
 from memd.index.work import WorkRow
 from memd.search.sessions import session_info
 from memd.system.sqlite import Database
 from memd.text.query.keywords import plan_match
+from memd_client.escaping import OUTSIDE
 from memd_client.locations import citation
+from memd_client.schema import to_wire
+from memd_client.work import Fix, KnownCommand
 
 T = TypeVar("T")
+Work = TypeVar("Work", KnownCommand, Fix)
 
 SYNC_WAIT_S: Final = 2.0
 """How long an answer waits for the sync of changes."""
@@ -72,6 +80,22 @@ async def read_work(agent: Agent, read: Callable[[Database], T]) -> T:
         return await opened.index_file.read(read)
 
     return await agent.perform(request)
+
+
+async def with_origins(agents: Iterable[Agent], items: Sequence[Work]) -> list[Work]:
+    """Return commands or fixes; those that repeat words of other people that their session read are outside."""
+    for agent in agents:
+        items = await agent.read_index(partial(_judged, agent=agent.agent_id, items=items))
+    return list(items)
+
+
+def _judged(db: Database, agent: str, items: Sequence[Work]) -> list[Work]:
+    judged = list[Work]()
+    for item in items:
+        text = json.dumps(to_wire(item), indent=0, ensure_ascii=False).replace("\\n", "\n")
+        lines, why = find_outside_lines(db, item.path if item.agent == agent else "", text)
+        judged.append(replace(item, origin=OUTSIDE, origin_reason=why) if lines else item)
+    return judged
 
 
 async def catch_up(opened: OpenAgent) -> None:

@@ -17,7 +17,7 @@ from memd.agents.registry import AgentRegistry
 from memd.agents.work import find_similar_failures
 from memd.index.transcripts import NO_FACTS
 from memd.index.work import RAN, WorkRow, WorkScope, count_runs, find_by_error, find_work, load_steps
-from memd.lifecycle.work.evidence import SessionPlaces, catch_up, weigh_matches
+from memd.lifecycle.work.evidence import SessionPlaces, catch_up, weigh_matches, with_origins
 from memd.lifecycle.work.fix import Repair, find_repair, fix_steps, held, success_line, together
 from memd.search.calibration import calibration_of
 from memd.sources.projects import find_project, is_in_project
@@ -77,7 +77,9 @@ async def find_fixes(registry: AgentRegistry, params: FixParams) -> FixReply:
         fixes.append((score, _fix(best, sessions)))
     fixes.sort(key=lambda fix: (-fix[0], -fix[1].time_ms))
     reruns = sum(found.repair.is_rerun for found in repairs)
-    return FixReply([fix for _, fix in fixes[: params.limit]], reruns, unfixed, searched)
+    agents = registry.recalled(params.agent)
+    best_fixes = await with_origins(agents, [fix for _, fix in fixes[: params.limit]])
+    return FixReply(best_fixes, reruns, unfixed, searched)
 
 
 def _preference(found: RepairMatch) -> tuple[bool, float, int, int]:

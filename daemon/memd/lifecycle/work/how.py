@@ -14,7 +14,7 @@ from memd.agents.conversations import conversation_sources
 from memd.agents.registry import AgentRegistry
 from memd.index.transcripts import NO_FACTS
 from memd.index.work import RAN, WorkRow, WorkScope, count_runs, find_commands, find_work, load_steps
-from memd.lifecycle.work.evidence import SessionPlaces, read_work, weigh_matches
+from memd.lifecycle.work.evidence import SessionPlaces, read_work, weigh_matches, with_origins
 from memd.lifecycle.work.fix import find_repair
 from memd.sources.projects import find_project, is_in_project
 from memd.system.sqlite import Database
@@ -98,7 +98,8 @@ async def find_invocations(registry: AgentRegistry, params: HowParams) -> HowRep
     known, only_failed = rank_invocations([*runs.values()], project)
     if params.include_failed:
         known += only_failed
-    return HowReply(known[: params.limit], len(only_failed), sum(counts.values()))
+    known = await with_origins(counts, known[: params.limit])
+    return HowReply(known, len(only_failed), sum(counts.values()))
 
 
 def rank_invocations(

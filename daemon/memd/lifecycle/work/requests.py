@@ -8,6 +8,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Final
 
+from memd.index.origins import load_origins
 from memd.index.transcripts import load_line_maps, load_said
 from memd.index.work import WorkRow
 from memd.lifecycle.facts.capture import category_of
@@ -18,6 +19,7 @@ from memd.text.query.word_forms import fold
 from memd.text.revisions import replaces
 from memd.text.statements import read_statement
 from memd.text.transcripts.injected import without_injected
+from memd.text.trust.origins import UNKNOWN
 
 MAX_CHARS, MAX_DECISIONS = 300, 3
 MAX_READ_CHARS: Final = 20_000
@@ -28,15 +30,19 @@ _WORD = re.compile(r"[^\W_]{4,}")
 
 
 class Requests:
-    """The requests of the user of one session. A message that only agrees belongs to the request before it."""
+    """The requests of the user of one session, without messages of other people.
+
+    A message that only agrees belongs to the request before it.
+    """
 
     def __init__(self, db: Database, path: str) -> None:
         self.places = load_line_maps(db, [path]).get(path, ())
-        lines = zip(self.places, load_said(db, path), strict=False)
-        self._lines = [(place, *line[:MAX_READ_CHARS].partition(": ")[::2]) for place, line in lines]
+        origins = load_origins(db, [path]).get(path, UNKNOWN)
+        lines = zip(self.places, origins.without_outside(load_said(db, path)), strict=False)
+        self.lines = [(place, *line[:MAX_READ_CHARS].partition(": ")[::2]) for place, line in lines]
         self._requests = [
             (place, text)
-            for place, speaker, text in self._lines
+            for place, speaker, text in self.lines
             if speaker == "User" and read_prompt(text).silence in ("", "pasted")
         ]
 
@@ -59,7 +65,7 @@ class Requests:
         near = {self.at(step.place)[:2] for step in steps}
         is_alone = len({step.subject for step in changes if self.at(step.place)[:2] in near}) < 2
         decisions = list[str]()  # the last ones first
-        for place, _, text in reversed(self._lines):
+        for place, _, text in reversed(self.lines):
             is_near, text = any(first <= place < end for first, end in near), without_injected(text)
             is_naming = any(name in fold(text) for name in names)
             for sentence in reversed(sentences_in(text)) if is_near or is_naming else ():

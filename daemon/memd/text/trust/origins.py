@@ -53,6 +53,22 @@ class LineOrigins(Struct, frozen=True):
             bits |= 1 << number
         return bits
 
+    def names(self, lines: Iterable[int]) -> list[str]:
+        """Return the names of the origins of some lines."""
+        return [ORIGINS[self.lowest(line, line)] for line in lines]
+
+    def is_all(self, origin: int) -> bool:
+        """Return whether all lines have an origin."""
+        return {*self.numbers} <= {origin} and (bool(self.numbers) or self.default == origin)
+
+    def has(self, origin: int) -> bool:
+        """Return whether a line has an origin."""
+        return origin in self.numbers or self.default == origin
+
+    def without_outside(self, lines: Sequence[str], first: int = 1) -> list[str]:
+        """Return lines, the first one with a number, with empty ones in place of those that are outside."""
+        return ["" if self.lowest(at, at) == OUTSIDE else line for at, line in enumerate(lines, first)]
+
     def reason(self, first_line: int, last_line: int) -> str:
         """Return why some lines are outside; empty if they are not."""
         if self.lowest(first_line, last_line) != OUTSIDE:

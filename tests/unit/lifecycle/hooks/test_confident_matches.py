@@ -14,6 +14,8 @@ from memd_client.messages import Currency, Hit, Supersession
 from memd_client.sources import SessionInfo
 
 PROJECT = project_in("/home/mara/code/harbor")
+OWN = {"origins": ["agent"] * 50, "has_outside": False}
+"""Of the explanation of a hit without text of other people."""
 
 
 def hit(snippet: str, *words: str, path: str = "memory/projects/harbor.md", start: int = 5) -> Hit:
@@ -22,6 +24,7 @@ def hit(snippet: str, *words: str, path: str = "memory/projects/harbor.md", star
     explain = {
         "words": [{"word": word, "weight": 4.0} for word in words],
         "lines": list(range(start, end + 1)),
+        **OWN,
     }
     return Hit(path, start, end, 1.0, 0.5, 9.0, snippet, "memory", f"{path}#L{start}-L{end}", explain=explain)
 
@@ -136,7 +139,7 @@ def test_a_corrected_word_counts() -> None:
         {"word": "retry", "weight": 4.0},
     ]
 
-    assert texts(replace(found, explain={"words": words, "lines": [5]}), "uplaod retry?") != []
+    assert texts(replace(found, explain={"words": words, "lines": [5], **OWN}), "uplaod retry?") != []
 
 
 def test_a_likely_line_is_named_with_the_tool_that_reads_it(monkeypatch: pytest.MonkeyPatch) -> None:

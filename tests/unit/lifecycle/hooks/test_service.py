@@ -38,6 +38,7 @@ from tests.support.agents import BlockingRegistry, config_in
 
 FACT = "Upload jobs retry five times"
 PATH = "memory/projects/harbor.md"
+OWN = {"origins": ["agent"] * 50, "has_outside": False}
 PROMPT = HookParams(
     "codex", "prompt", "s1", cwd="/home/mara/code/harbor", prompt="retry of the invoice upload"
 )
@@ -45,13 +46,11 @@ PROMPT = HookParams(
 
 def found(fact: str = FACT) -> Hit:
     """Return a hit about uploads and retries."""
-    explain = {"words": [{"word": word, "weight": 4.0} for word in ("upload", "retry")], "lines": [3]}
+    explain = {"words": [{"word": word, "weight": 4.0} for word in ("upload", "retry")], "lines": [3], **OWN}
     return Hit(PATH, 3, 3, 1.0, 0.5, 9.0, f"- {fact}", "memory", f"{PATH}#L3", explain=explain)
 
 
 class ScriptedMemory:
-    """A memory with given hits and one note."""
-
     def __init__(self, agent_id: str, hits: list[Hit] | MemdError) -> None:
         self.agent_id = agent_id
         self.hits = hits
@@ -76,9 +75,11 @@ class ScriptedMemory:
         return FilesReply(self.agent_id, [FileEntry(PATH, "memory", 0, 30, 1)], 1)
 
     async def get(self, params: GetParams) -> GetReply:
-        """Return its text."""
         await trio.lowlevel.checkpoint()
         return GetReply(self.agent_id, params.path, self.note, 1, 3, 3, False)
+
+    async def perform(self, request: object) -> dict[str, object]:
+        return {}  # origins
 
     async def read_index(self, read: partial[list[RecentSession]]) -> list[RecentSession]:
         """Return the sessions of the project that were given."""
@@ -224,7 +225,7 @@ def said(*lines: str, session: str = "old", first: int = 12, path: str = "codex/
         snippet="\n".join(lines),
         start_line=numbers[0],
         end_line=numbers[-1],
-        explain={"words": words, "lines": numbers},
+        explain={"words": words, "lines": numbers, **OWN},
         session=SessionInfo("codex", session, project="/home/mara/code/harbor"),
     )
 
@@ -321,7 +322,7 @@ def test_what_the_start_of_a_session_showed_is_not_injected() -> None:
             "superseded by a later statement",
         ),
         (said("User: retry of the invoice upload?"), "a question without its answer"),
-        (replace(found(), explain={"words": [], "lines": [3]}), "the prompt has no distinctive word"),
+        (replace(found(), explain={"words": [], "lines": [3], **OWN}), "the prompt has no distinctive word"),
     ],
 )
 def test_what_the_best_candidate_lacks_is_logged(hit: Hit, lacks: str) -> None:

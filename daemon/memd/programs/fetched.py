@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 import tomllib
 from collections.abc import Iterator
@@ -37,13 +38,16 @@ _RULES: Final = {
 @lru_cache(maxsize=1_024)
 def source_of(kind: str, name: str, folder: str = "") -> TextSource | None:
     """Return whose text is in a file or what else is named; None if it is code, or only confirms what was done."""
-    name = name.replace(f"{folder.rstrip('/')}/", "") if folder else name  # a project may be anywhere
+    inner = name.replace(f"{folder.rstrip('/')}/", "") if folder else name  # a project may be anywhere
     for pattern, rule in _RULES[kind]:
-        if (match := pattern.search(name)) is not None:
+        if (match := pattern.search(inner)) is not None:
             group = next(filter(None, match.groups()), "")
             if "then" in rule:
-                return source_of(rule["then"], group)
-            return (ORIGINS.index(rule["origin"]), rule["what"].format(group)) if "what" in rule else None
+                return source_of(rule["then"], name[name.find(" ") + 1 :], folder)
+            absolute = re.search(r"(?:^| )([/~].*)", name)  # the last word of a command, or a path with blanks
+            path = absolute[1] if absolute else posixpath.join(folder, name.rpartition(" ")[2])
+            what = rule.get("what", "").format(group, path=posixpath.normpath(path))
+            return (ORIGINS.index(rule["origin"]), what) if what else None
     return None
 
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from memd.programs.openclaw_provenance import is_untrusted
 from memd.settings.schema import ExtraPath
 from memd.sources.read import read_file
 from memd.sources.rules import (
@@ -28,7 +29,7 @@ from memd.sources.tree import Tree, TreeRules, check_descriptors, describe_part,
 from memd.sources.watch.queue import NOTES_VALID_S, UNWATCHED, Scan, Unwatched, WatchQueue
 from memd.system.safe_open import stat_of
 from memd.text.trust.contributions import recorded_origins
-from memd.text.trust.origins import AGENT, USER
+from memd.text.trust.origins import AGENT, OUTSIDE, USER
 from memd_client.messages import SkippedFile
 
 
@@ -188,11 +189,21 @@ class WorkspaceNotes(NotesSource):
         self._on_the_way: set[str] = set()
         tree = Tree(MEMORY, self._workspace, WORKSPACE_RULES, max_bytes=max_bytes)
         super().__init__(MEMORY, [tree], max_bytes, watch, r"^(?!\.\./)")
+        self.state_database = ""
 
     @property
     def own(self) -> Tree:
         """The workspace without the extra paths, as of the last scan."""
         return self._fixed[0]
+
+    def load(self, found: SourceFile) -> FileText:
+        """Return a note's text; see `Source.load`."""
+        file = super().load(found)
+        lines = range(1, file.text.count("\n") + 2)
+        if not self.state_database or not is_untrusted(self.state_database, self._workspace, found.path):
+            return file
+        why = "recorded as untrusted by OpenClaw"
+        return replace(file, origins=file.origins.lowered(lines, OUTSIDE, why, len(lines)))
 
     def _begin(self) -> Listing:
         """Check what the extra paths are now."""

@@ -58,9 +58,11 @@ def open_sources(
 
     def opened() -> Iterator[Source]:
         """Yield the sources in the order of their precedence."""
-        yield WorkspaceNotes(
+        notes = WorkspaceNotes(
             config.workspace, config.settings.extra_paths, limits.file_bytes, watch_of(MEMORY, "")
         )
+        notes.state_database = str(state_dir / "state" / "openclaw.sqlite")
+        yield notes
         if OPENCLAW_SOURCE in config.settings.sources:
             watches = watch_of(OPENCLAW_SOURCE, ""), watch_of(OPENCLAW_SOURCE, "database")
             yield OpenClawConversations(

@@ -22,7 +22,7 @@ from memd.index.origins import (
 )
 from memd.system.sqlite import Database
 from memd.text.trust.contributions import repeated_texts
-from memd.text.trust.origins import UNKNOWN, LineOrigins
+from memd.text.trust.origins import UNKNOWN, USER, LineOrigins
 from memd.text.trust.shingles import shingles_of
 
 NOTES_AT_ONCE: Final = 256
@@ -55,6 +55,7 @@ def compare_new_texts(db: Database, release: Release) -> None:
     new = find_new_texts(db)
     ids: dict[str, object] = {"ids": json.dumps([key for key, _ in new])}
     rows = find_notes(db, new[0][1], new[-1][1])
+    paths = {path for path, *_ in rows}
     for first in range(0, len(rows), NOTES_AT_ONCE):
         notes = [(*row, load_lines(db, row[0])) for row in rows[first : first + NOTES_AT_ONCE]]
         joined = "\n".join(line for *_, lines in notes for line in lines)
@@ -62,7 +63,11 @@ def compare_new_texts(db: Database, release: Release) -> None:
         stored = load_origins(db, [path for path, *_ in notes])
         for path, first_ms, last_ms, lines in notes if texts else ():
             since_ms, before = first_ms - MAX_AGE_MS, stored.get(path, UNKNOWN)
-            others = [each for each in texts if each.path != path and since_ms <= each.time_ms <= last_ms]
+            # Of two notes with the same line, the user's is the original unless the copy was seen to be made.
+            skipped = paths if before.default == USER else {path}
+            others = [
+                each for each in texts if each.path not in skipped and since_ms <= each.time_ms <= last_ms
+            ]
             origins = _lowered(before, lines, others)
             if origins != before:  # its own texts are what the user may have released
                 own = load_fetched(db, "\n".join(lines), "path = :path", {"path": path})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any, Final, TypeVar
 
-from memd.currency.git import Checkout, GitError, History
+from memd.git.checkout import Checkout, GitError, History
 
 MAX_VALUES: Final = 400
 SPARE_S: Final = 90 * 86_400

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
-from memd.currency.git import MAX_FILE_BYTES, Checkout, Commit, History, TreeChanges
 from memd.currency.memo import Memo
 from memd.currency.names import Name
+from memd.git.checkout import MAX_FILE_BYTES, Checkout, Commit, History, TreeChanges
 from memd.system.safe_open import open_file
 from memd_client.searches import Currency
 
@@ -20,6 +20,7 @@ MIN_QUOTE_CHARS: Final = 4
 """Shorter quotations, such as a bracket, are in every file."""
 
 LAST_S: Final = 253_402_300_799
+_SHORT_NAME = re.compile(r"\S{0,100}")  # who can commit names files: a sentence isn't shown as a path
 _CHECKOUT = re.compile(r"checkout: moving from (\S+) to (\S+)")
 
 
@@ -106,6 +107,7 @@ class Worktree:
             folder = os.path.dirname(folder)
         paths = {*self._history.paths.get(base, ()), *self._changes.gone.get(base, ())}
         paths = {path for path in paths if f"/{path}".endswith(f"/{spelling}") and self._was_file(path)}
+        paths = {path for path in paths if _SHORT_NAME.fullmatch(path.removesuffix(spelling))}
         return paths.pop() if len(paths) == 1 and not is_absolute else None
 
     def _judge_missing(self, path: str) -> Currency | None:
@@ -120,9 +122,8 @@ class Worktree:
             return None
         (commit, _), target = first if last[1] else last, last[1]
         day = _day(commit.authored_s)
-        how = (
-            f"renamed to {target} in {commit.sha[:7]}" if target else f"deleted in {commit.sha[:7]} on {day}"
-        )
+        how = f"renamed to {target} in" if _SHORT_NAME.fullmatch(target) else "renamed in"
+        how = f"{how} {commit.sha[:7]}" if target else f"deleted in {commit.sha[:7]} on {day}"
         return Currency("missing", f"{gone}; {how}", path, commit.sha, day)
 
     def _find_removal(self, path: str) -> tuple[Commit, str] | None:

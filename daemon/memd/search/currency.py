@@ -12,10 +12,10 @@ from typing import Final, NamedTuple
 import trio
 from msgspec.structs import replace
 
-from memd.currency.git import Checkout, find_repository
 from memd.currency.memo import Memo, NotCachedError
 from memd.currency.names import find_names
 from memd.currency.verdicts import Moment, Worktree
+from memd.git.checkout import Checkout, find_repository
 from memd.index.connection import Database, IndexFile
 from memd.index.transcripts import load_session_facts
 from memd.index.work import find_changed_files

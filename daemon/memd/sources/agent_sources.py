@@ -6,6 +6,9 @@ import re
 from collections.abc import Iterable, Sequence
 from operator import is_not
 
+from msgspec.structs import replace
+
+from memd.git.authors import Authors
 from memd.programs.conversation import Conversation
 from memd.settings.sources import BUILT_IN_SOURCES
 from memd.sources.capacity import SourceLimits
@@ -31,6 +34,7 @@ class AgentSources:
     Attributes:
         by_name: The sources by name.
         listings: The last listing of each source.
+        authors: Finds the lines of notes that other people committed.
     """
 
     def __init__(
@@ -44,6 +48,7 @@ class AgentSources:
             parts += source.inner
         self.listings: dict[str, Listing] = {}
         self.exclusions = exclusions
+        self.authors = Authors()
         self._limits = limits
         self._filtered: dict[str, tuple[Listing, Listing]] = {}
         self._merged: dict[bool, tuple[list[Listing], Listing]] = {}
@@ -73,7 +78,10 @@ class AgentSources:
         if source is None:
             raise FileMissingError(f"{found.path} is no longer indexed", data={"path": found.path})
         text = source.load(found)
-        return self.exclusions.blanked(text) if self.exclusions and found.is_conversation else text
+        if not found.is_conversation:
+            origins = self.authors.lowered(found.path, found.location, text.text, text.origins)
+            return replace(text, origins=origins)
+        return self.exclusions.blanked(text) if self.exclusions else text
 
     def load_work(self, found: SourceFile) -> Conversation | None:
         """Return a conversation with the agent's work; see `Source.load_work`."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
+from memd.git.authors import Authors
 from memd.programs.catalog import KNOWN_SOURCES, OPENCLAW_SOURCE, PROGRAMS, Places
 from memd.programs.program import FileReader
 from memd.programs.readers import find_places, reader_of
@@ -80,7 +81,9 @@ def open_sources(
             added[each.name] = found
             yield found.source
 
-    return AgentSources(opened(), limits, exclusions), added
+    sources = AgentSources(opened(), limits, exclusions)
+    sources.authors = Authors(str(config.workspace), f"{state_dir}/memory/remotes/{config.id}.git")
+    return sources, added
 
 
 def open_source(

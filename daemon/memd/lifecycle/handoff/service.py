@@ -16,7 +16,7 @@ import trio
 from memd.agents.agent import Agent
 from memd.agents.conversations import list_sessions, load_work
 from memd.agents.registry import AgentRegistry
-from memd.currency.git import GitError, find_repository
+from memd.git.checkout import GitError, find_repository
 from memd.index.outside_words import find_outside_lines
 from memd.index.transcripts import SessionFacts
 from memd.lifecycle.handoff.digest import HandedSession, write_digest

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from memd.currency.git import Checkout, GitError, find_repository
+from memd.git.checkout import Checkout, GitError, find_repository
 from memd.index.transcripts import NO_FACTS, SessionFacts, load_session_facts
 from memd.index.work import RAN, WorkScope, find_by_file, find_work, load_steps
 from memd.system.sqlite import Database

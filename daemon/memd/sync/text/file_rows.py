@@ -184,6 +184,10 @@ class FileRows:
 
     def behind(self, disk: Listing, *, force: bool = False) -> Changes:
         """Return the differences between a scan and the current rows; all files with `force`."""
+        for path in self._sources.authors.find_moved():
+            if (row := self.by_path.get(path)) is not None:
+                self.by_path[path] = replace(row, hash="?", indexed_at=0)
+                self._version += 1
         # Read first: if rows change during the comparison, its result is not reused.
         version = self._version
         if not force and self.is_settled(disk):

@@ -1,6 +1,6 @@
 """Reads a user's git repository (blocking): its state from files, its history with git.
 
-Nothing that the repository names is run, nothing is written or fetched, and every command has limits (`git.txt`).
+Nothing that the repository names is run, nothing is written or fetched, and every command has limits (`checkout.txt`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MAX_FILE_BYTES: Final = 1 << 20
 MAX_COMMITS: Final = 20_000
 MAX_DEPTH: Final = 40
 
-_WORDS: Final = read_words(Path(__file__).with_name("git.txt"))
+WORDS: Final = read_words(Path(__file__).with_name("checkout.txt"))
 _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _REVERTS = re.compile(r"^This reverts commit ([0-9a-f]{40,64})", re.MULTILINE)
 
@@ -124,13 +124,13 @@ class Checkout(NamedTuple):
             facts, _, path = row.partition("\t")
             tree[path] = facts[:6], facts.rpartition(" ")[2]
             paths[path.rpartition("/")[2]].append(path)
-        log = self.run("log", *_WORDS["log"], f"--since={since_s}", head, "--")
+        log = self.run("log", *WORDS["log"], f"--since={since_s}", head, "--")
         return History(head, tree, paths, *_parse_log(iter(log.split("\0"))))
 
     def load_changes(self, base: str, head: str) -> TreeChanges:
         """Return the changes between two commits by earlier path, added files as `A`; raise `GitError`."""
         files, gone = dict[str, tuple[str, str]](), defaultdict[str, list[str]](list)
-        rows = iter(self.run("diff-tree", *_WORDS["diff"], base, head, "--").split("\0"))
+        rows = iter(self.run("diff-tree", *WORDS["diff"], base, head, "--").split("\0"))
         for row in rows:
             facts = row.split(" ")
             if len(facts) == 5:
@@ -155,9 +155,9 @@ class Checkout(NamedTuple):
     def run(self, *arguments: str, most: int = MAX_OUTPUT_BYTES) -> str:
         """Return the output of git; raise `GitError`."""
         environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-        environment |= dict(row.split("=") for row in _WORDS["environment"])
+        environment |= dict(row.split("=") for row in WORDS["environment"])
         environment["GIT_CEILING_DIRECTORIES"] = os.path.dirname(self.root)
-        command = [shutil.which("git") or "git", "-C", self.root, *_WORDS["settings"], *arguments]
+        command = [shutil.which("git") or "git", "-C", self.root, *WORDS["settings"], *arguments]
         try:
             with Popen(
                 command, -1, None, DEVNULL, PIPE, DEVNULL, env=environment, process_group=0

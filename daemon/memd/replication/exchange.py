@@ -102,6 +102,7 @@ class RemoteExchange:
         self.must_prune = False
         self._repository = repository
         self._machine = machine
+        self._authors = set[str]()
         self._refusal: _Refusal | None = None
 
     def __repr__(self) -> str:
@@ -134,6 +135,10 @@ class RemoteExchange:
             if must_look:
                 self.heads = await self.remote.heads()
                 tips.add(self.heads.tip)
+                for name in self.heads.machines.keys() - self._authors:  # their commits are the user's
+                    address = state.signature.address.removesuffix(self._machine) + name
+                    await self._repository.set_config(f"memd.{name}.author", f"{address}@memd")
+                    self._authors.add(name)
             if await self._try_once(state, accept_rewrite=accept_rewrite, retry=retry):
                 return
             must_look = True

@@ -164,6 +164,7 @@ class Replicas:
                 machine = free_name(self.host, (await remote.heads()).machines)
                 await repository.set_config("remote.origin.url", url)
                 await repository.set_config("memd.machine", machine)
+            await repository.set_config(f"memd.{machine}.author", f"{name}.{machine}@memd")
             exchange = RemoteExchange(repository, remote, agent.limits, machine)
             folding = await trio.to_thread.run_sync(is_folding, agent.config.workspace)
             replica = Replica(

@@ -256,7 +256,7 @@ def test_invisible_characters_are_escaped_in_the_text(daemon: DaemonProcess) -> 
     found = call_once(daemon, "memory_search", {"query": "zebra password"}, STRUCTURED)
 
     assert "password\\u202e is\\u200b hidden \U0001f469\u200d\U0001f4bb" in text_of(found)
-    assert "\u202e" in found.structuredContent["results"][0]["snippet"]
+    assert "password\\u202e is" in found.structuredContent["results"][0]["snippet"]
 
 
 def test_calls_without_an_agent_read_the_default_agent_and_the_shared_one() -> None:

@@ -160,9 +160,10 @@ async def read_conversation(
     """Return messages of a session as it is on disk now."""
     reply = await opened.index_file.read(lambda db: _read(config, opened, db, params))
     origins = (await current_origins(opened, [reply.path])).get(reply.path, UNKNOWN)
-    rows = ((message, origin_of(origins, message.number)) for message in reply.messages)
-    messages = [replace(row, origin=origin, origin_reason=why) for row, (origin, why) in rows]
-    return replace(reply, messages=messages)
+    judged = ((message, *origin_of(origins, message.number)) for message in reply.messages)
+    return replace(
+        reply, messages=[replace(row, origin=name, origin_reason=why) for row, name, why in judged]
+    )
 
 
 async def list_sessions(opened: OpenAgent) -> list[tuple[str, SessionFacts]]:

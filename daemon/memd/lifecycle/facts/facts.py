@@ -313,5 +313,4 @@ def _row(each: ScoredFact) -> FactRow:
 
 
 def _label(fact: Fact) -> str:
-    """Return the category of a fact, and its origin if it is not the agent's."""
     return fact.category if fact.origin[0] == "agent" else f"{fact.category}, {fact.origin[0]}"

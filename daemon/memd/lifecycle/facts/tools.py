@@ -81,7 +81,6 @@ def _row(fact: FactRow) -> dict[str, Any]:
 
 
 def _origin(fact: FactRow | MemoryStoreReply) -> dict[str, Any]:
-    """Return the origin of a fact unless it is the agent's."""
     return {} if fact.origin == "agent" else {"origin": fact.origin, "origin_reason": fact.origin_reason}
 
 

@@ -70,7 +70,6 @@ class ScriptedMemory:
         )
 
     async def files(self, params: FilesParams) -> FilesReply:
-        """Return one note."""
         await trio.lowlevel.checkpoint()
         return FilesReply(self.agent_id, [FileEntry(PATH, "memory", 0, 30, 1)], 1)
 

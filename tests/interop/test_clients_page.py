@@ -26,6 +26,7 @@ SAID = {
     "asyncio": "keyword 1\n",
     "unsent": "keyword\n",
     "errors": "there is no agent 'nobody' known agents: main\n",
+    "prompt": "agent The staging gateway listens on port 8443.\n",
     "callback": "text 1 1\n",
     "progress": "text 1 1\n1 files\n",
 }

@@ -28,7 +28,9 @@ MAX_LINES, FIRST_CHARS = 10_000, 60
         "memctl trust", "memctl trust allow memory/relay.md", "memctl trust revoke memory/relay.md"
     ),
 )
-@click.argument("action", type=ArgumentChoice(["list", "allow", "revoke"]), default="list")
+@click.argument(
+    "action", metavar="[ACTION]", type=ArgumentChoice(["list", "allow", "revoke"]), default="list"
+)
 @click.argument("path", default="")
 @click.option("--line", "number", type=int, metavar="N", help="Release only this line; default: all.")
 @agent_option

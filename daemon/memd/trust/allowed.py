@@ -60,4 +60,5 @@ class Allowed:
 
 
 def _hash(salt: str, line: str) -> str:
-    return hmac.digest(salt.encode(), line.strip().encode("utf-8", "replace"), "sha256").hex()[:32]
+    """Return the hash of a line without white space, which long lines lose where they are cut into chunks."""
+    return hmac.digest(salt.encode(), "".join(line.split()).encode("utf-8", "replace"), "sha256").hex()[:32]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import islice
 
 from memd.agents.open_agent import OpenAgent
-from memd.index.origins import find_outside
+from memd.index.origins import find_outside, load_lines
+from memd.index.transcripts import load_line_maps
 from memd.rpc.call import Call
 from memd.system.sqlite import Database
-from memd.text.cut.annotations import hide_annotations
 from memd.text.trust.origins import OUTSIDE
 from memd_client.errors import FileMissingError
 from memd_client.messages import TrustParams, TrustReply, WithheldLine
@@ -31,20 +32,18 @@ async def _answer(opened: OpenAgent, params: TrustParams) -> TrustReply:
         await opened.text.sync()
 
     def find(db: Database) -> list[WithheldLine]:
-        lines = _find_withheld(opened, path, db)
-        return [line for line, _ in zip(lines, range(params.limit), strict=False)]
+        return list(islice(_find_withheld(path, db), params.limit))
 
     return TrustReply(opened.agent_id, await opened.index_file.read(find), opened.allowed.counts())
 
 
-def _find_withheld(opened: OpenAgent, wanted: str | None, db: Database) -> Iterator[WithheldLine]:
+def _find_withheld(wanted: str | None, db: Database) -> Iterator[WithheldLine]:
     """Yield the withheld lines of files as they were judged, the newest file first (blocking)."""
-    disk = opened.sources.find()
     for path, time_ms, origins in find_outside(db):
-        if path not in disk.files or wanted not in (None, path):
+        if wanted not in (None, path):
             continue
-        file = opened.sources.load(disk.files[path])
-        for row, line in enumerate(hide_annotations(file.text).split("\n"), 1):
+        numbers = load_line_maps(db, [path]).get(path, ())
+        for row, line in enumerate(load_lines(db, path), 1):
             if origins.lowest(row, row) == OUTSIDE:
-                number = file.line_map[row - 1] if file.line_map else row
+                number = numbers[row - 1] if row <= len(numbers) else row
                 yield WithheldLine(path, number, origins.reason(row, row), line, time_ms)

@@ -44,7 +44,9 @@ def source_of(kind: str, name: str, folder: str = "") -> TextSource | None:
             group = next(filter(None, match.groups()), "")
             if "then" in rule:
                 return source_of(rule["then"], name[name.find(" ") + 1 :], folder)
-            absolute = re.search(r"(?:^| )([/~].*)", name)  # the last word of a command, or a path with blanks
+            absolute = re.search(
+                r"(?:^| )([/~].*)", name
+            )  # the last word of a command, or a path with blanks
             path = absolute[1] if absolute else posixpath.join(folder, name.rpartition(" ")[2])
             what = rule.get("what", "").format(group, path=posixpath.normpath(path))
             return (ORIGINS.index(rule["origin"]), what) if what else None

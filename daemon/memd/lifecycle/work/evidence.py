@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
 
+import msgspec
 import trio
 from msgspec.structs import replace
 
@@ -24,7 +24,6 @@ from memd.system.sqlite import Database
 from memd.text.query.keywords import plan_match
 from memd_client.escaping import OUTSIDE
 from memd_client.locations import citation
-from memd_client.schema import to_wire
 from memd_client.work import Fix, KnownCommand
 
 T = TypeVar("T")
@@ -92,7 +91,7 @@ async def with_origins(agents: Iterable[Agent], items: Sequence[Work]) -> list[W
 def _judged(db: Database, agent: str, items: Sequence[Work]) -> list[Work]:
     judged = list[Work]()
     for item in items:
-        text = json.dumps(to_wire(item), indent=0, ensure_ascii=False).replace("\\n", "\n")
+        text = msgspec.json.format(msgspec.json.encode(item), indent=1).decode().replace("\\n", "\n")
         lines, why = find_outside_lines(db, item.path if item.agent == agent else "", text)
         judged.append(replace(item, origin=OUTSIDE, origin_reason=why) if lines else item)
     return judged

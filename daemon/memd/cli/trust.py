@@ -18,7 +18,7 @@ from memd.system.untrusted import show_unseen
 from memd_client.messages import TrustReply
 from memd_client.schema import to_wire
 
-MAX_LINES, FIRST_CHARS = 10_000, 60
+MAX_LINES, FIRST_CHARS, MAX_ENTRIES, MAX_SHOWN = 10_000, 60, 1_000, 5
 
 
 @click.command(
@@ -64,11 +64,19 @@ def command(
             click.confirm(f"Release {count(len(rows), 'line')} of {path}?", abort=True, err=True)
             release = [row.text for row in rows]
         replies = [client.trust(path or None, agent=name, release=release) for name in names]
+        log = [] if path else client.hook_log(limit=MAX_ENTRIES).entries
+    log = [entry for entry in log if entry.decision == "withheld"]
     if as_json:
-        session.output.document({"agents": [to_wire(reply) for reply in replies]})
+        session.output.document({"agents": list(map(to_wire, replies)), "hooks": list(map(to_wire, log))})
         return
+    now_ms = session.now_ms()
     for reply in replies:
-        session.output.lines(_reply_lines(reply, session.now_ms()))
+        session.output.lines(_reply_lines(reply, now_ms))
+    for entry in log[:MAX_SHOWN]:
+        about = dotted(
+            (entry.candidate, "path"), f"withheld from {entry.program}", ago(entry.time_ms, now_ms)
+        )
+        session.output.lines([line(*about)])
 
 
 def _require_user() -> None:

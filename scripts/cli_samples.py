@@ -18,6 +18,9 @@ from memd_client.messages import (
     AppendNoteReply,
     Degradation,
     EmptyResult,
+    ForgetPlace,
+    ForgetReply,
+    ForgetStatement,
     GetReply,
     IndexReply,
     MemoryStoreReply,
@@ -109,6 +112,16 @@ COUNTED = Metric(
     [Sample({"method": "search", "code": "ok"}, 812)],
 )
 
+FORGETTABLE = ForgetReply(
+    "fact",
+    [ForgetStatement("Anna lives in Lisbon", "memory/facts.md#L3")],
+    [
+        ForgetPlace("facts", "main", f"{HOME}/.openclaw/workspace/memory/facts.md", 1),
+        ForgetPlace("index", "main", f"{HOME}/.openclaw/memory/main.memd.sqlite", 2),
+    ],
+    "5c1f0a7be2d94c63",
+)
+
 NOTE = ("note", "--key", "backup-7", "the backup was verified")
 
 SAMPLES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
@@ -124,6 +137,7 @@ SAMPLES: dict[str, tuple[tuple[str, ...], dict[str, Any]]] = {
     ),
     "get": (("get", "memory/2026-05-08.md:13-14"), {"get": READ}),
     "note": (NOTE, {"append_note": NOTED}),
+    "forget": (("forget", "--dry-run", "Anna lives in Lisbon"), {"forget": FORGETTABLE}),
     "note again": (NOTE, {"append_note": replace(NOTED, appended=False)}),
     "facts": (("facts", "add", "Anna lives in Lisbon"), {"memory_store": STORED}),
     "agents": (("agents",), {"status": status_of(MAIN, WORK)}),

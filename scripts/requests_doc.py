@@ -42,6 +42,7 @@ GROUPS = {
     "Sessions": ("session_started", "session_ended", "flush_check", "flush_done", "compaction_done"),
     "Hooks": ("hook", "hook_log"),
     "Usage": ("usage",),
+    "Forgetting": ("forget",),
     "Trust": ("trust",),
     "Tools for models": ("tools", "call_tool", "prompt_section"),
     "Status": ("status", "metrics", "open_page"),

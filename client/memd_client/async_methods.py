@@ -25,6 +25,7 @@ from .messages import (
     FixReply,
     FlushCheckReply,
     FlushDoneReply,
+    ForgetReply,
     GetReply,
     HelloReply,
     HookLogReply,
@@ -1106,6 +1107,46 @@ class AsyncMethods:
                 not sent a second time after the connection broke.
         """
         return await self.request(requests.memory_forget(id, query=query, agent=agent))
+
+    async def forget(
+        self,
+        action: str = "find",
+        target: str = "",
+        *,
+        agent: str | None = None,
+        everywhere: bool = False,
+        confirmed: str = "",
+        receipt: str = "",
+    ) -> ForgetReply:
+        """Find what would be forgotten, forget it, list receipts, or undo.
+
+        Args:
+            action: `find` changes nothing; `forget` needs `confirmed`; `receipts` lists receipts; `undo` takes back
+                `receipt`.
+            target: The id of a fact, the path of a note, the path or id of a conversation, an exact text, or a query. A
+                text in double quotes is exact, however short it is.
+            agent: The agent's id; None: the client's own agent, else the default agent.
+            everywhere: All agents of this machine, their remotes and other machines.
+            confirmed: The `found_id` of a reply to `find` that the user has confirmed.
+            receipt: The id of a receipt; empty: the newest.
+
+        Returns:
+            For `find`, `kind`, `statements`, `places` and `found_id`; for all other actions `receipts`.
+
+        Raises:
+            AgentUnknownError: No agent has that id.
+            BadParamsError: The target is too short, the memory has changed since `confirmed`, or there is no such
+                receipt.
+            FileMissingError: Nothing matches the target.
+            MemoryDisabledError: The agent's settings turn memory off.
+            DaemonUnreachableError, DeadlineExceededError, ConnectionLostError: As with every request. A forget that was
+                begun is finished by the daemon, also after it was killed.
+        """
+        return await self.request(
+            requests.forget(
+                action, target, agent=agent, everywhere=everywhere, confirmed=confirmed, receipt=receipt
+            )
+        )
 
     async def facts(self, *, agent: str | None = None, offset: int = 0, limit: int = 200) -> FactsReply:
         """List the facts of an agent, newest first.

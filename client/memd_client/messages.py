@@ -43,15 +43,24 @@ from memd_client.facts import MemoryRecallReply as MemoryRecallReply
 from memd_client.facts import MemoryStoreParams as MemoryStoreParams
 from memd_client.facts import MemoryStoreReply as MemoryStoreReply
 from memd_client.facts import SkippedMessage as SkippedMessage
+from memd_client.forget import ForgetCheck as ForgetCheck
+from memd_client.forget import ForgetParams as ForgetParams
+from memd_client.forget import ForgetPlace as ForgetPlace
+from memd_client.forget import ForgetReceipt as ForgetReceipt
+from memd_client.forget import ForgetReply as ForgetReply
+from memd_client.forget import ForgetStatement as ForgetStatement
 from memd_client.hooks import HookLogEntry as HookLogEntry
 from memd_client.hooks import HookLogParams as HookLogParams
 from memd_client.hooks import HookLogReply as HookLogReply
 from memd_client.hooks import HookParams as HookParams
 from memd_client.hooks import HookReply as HookReply
-from memd_client.limits import MAX_PATH_CHARS, AgentId, IndexPath, Name, Path, Position, one_of
+from memd_client.limits import MAX_PATH_CHARS, AgentId, IndexPath, Name, Position
 from memd_client.maintenance import IndexedAgent as IndexedAgent
 from memd_client.maintenance import IndexParams as IndexParams
 from memd_client.maintenance import IndexReply as IndexReply
+from memd_client.maintenance import ModelFile as ModelFile
+from memd_client.maintenance import ModelParams as ModelParams
+from memd_client.maintenance import ModelReply as ModelReply
 from memd_client.maintenance import ResetParams as ResetParams
 from memd_client.maintenance import ResetReply as ResetReply
 from memd_client.maintenance import VacuumedAgent as VacuumedAgent
@@ -274,73 +283,6 @@ class GetReply(Record, frozen=True):
     origins: list[OriginLines] = field(default_factory=list)
 
 
-class ModelParams(Record, frozen=True):
-    """Download, describe or remove a local embedding model, or list those on disk.
-
-    Attributes:
-        ref: `minilm`, `e5`, a path, `hf:owner/repo/file.gguf` or `https://…`; not needed for `list`; empty for `info`:
-            the default model of `provider = "local"`.
-        action: `pull`, `list`, `info` or `remove`.
-        force: Remove a model although an agent's settings name it; else that is `bad_params`.
-
-    Returns:
-        `ref`, `path` and `size_bytes` of the model; for `list` `models`, a row for each; for `info`
-        `info`, its RAM and tokens, also before the download of the default model, `minilm` and `e5`.
-
-    Raises:
-        ConfigInvalidError: The reference names no model.
-        DownloadFailedError: The download broke; pulling again resumes it.
-        ChecksumMismatchError, ModelInvalidError: The downloaded file can't be used.
-        LocalExtraMissingError: The daemon lacks the packages for local models.
-        BadParamsError: The model to remove is used by an agent, or a parameter is wrong.
-        PathRefusedError: The file to remove is outside the models' directories.
-        DeadlineExceededError: No progress for five minutes.
-        DaemonUnreachableError, ConnectionLostError: As with every request.
-    """
-
-    ref: Path = ""
-    action: Annotated[str, one_of("pull", "list", "info", "remove")] = "pull"
-    force: bool = False
-
-
-class ModelFile(Record, frozen=True):
-    """A model on disk, the agents whose settings name it, whether it is loaded, and its estimated RAM then.
-
-    Attributes:
-        ref: Reference of the model.
-        path: Path of its file.
-        size_bytes: Size of its file.
-        used_by: Agents whose settings name it.
-        loaded: A process has it loaded.
-        ram_bytes: Estimated RAM of its process while it embeds; 0 if unknown.
-    """
-
-    ref: str
-    path: str
-    size_bytes: int
-    used_by: list[str] = field(default_factory=list)
-    loaded: bool = False
-    ram_bytes: int = 0
-
-
-class ModelReply(Record, frozen=True):
-    """The model file that was pulled or removed, or that `info` is about; for `list`, all model files.
-
-    Attributes:
-        ref: Reference of the model; empty for `list`.
-        path: Its file, for `info` also before the download; for `list` the model directory.
-        size_bytes: Its size; for `list` the size of all.
-        models: For `list`, a row per model.
-        info: For `info`, what the model needs.
-    """
-
-    ref: str
-    path: str
-    size_bytes: int
-    models: list[ModelFile] = field(default_factory=list)
-    info: ModelInfo | None = None
-
-
 class CancelParams(Record, frozen=True):
     """Cancel a request of the same connection.
 
@@ -440,6 +382,13 @@ REQUESTS: dict[str, Request] = {
     "memory_recall": Request(MemoryRecallParams, MemoryRecallReply),
     "memory_edit": Request(MemoryEditParams, MemoryEditReply, repeatable=False),
     "memory_forget": Request(MemoryForgetParams, MemoryForgetReply, repeatable=False, positional=1),
+    "forget": Request(
+        ForgetParams,
+        ForgetReply,
+        timeout_s=EXCHANGE_TIMEOUT_S,
+        repeatable=lambda it: it.action in ("find", "receipts"),
+        positional=2,
+    ),
     "facts": Request(FactsParams, FactsReply),
     "facts_for_prompt": Request(FactsForPromptParams, FactsForPromptReply),
     "capture_facts": Request(CaptureFactsParams, CaptureFactsReply),

@@ -39,6 +39,8 @@ from .messages import (
     FlushCheckReply,
     FlushDoneParams,
     FlushDoneReply,
+    ForgetParams,
+    ForgetReply,
     GetParams,
     GetReply,
     HelloParams,
@@ -566,6 +568,22 @@ def memory_forget(
     """Return the request of `Client.memory_forget`."""
     params = MemoryForgetParams(id=id, query=query, agent=agent)
     return prepare("memory_forget", params, MemoryForgetReply)
+
+
+def forget(
+    action: str = "find",
+    target: str = "",
+    *,
+    agent: str | None = None,
+    everywhere: bool = False,
+    confirmed: str = "",
+    receipt: str = "",
+) -> PreparedRequest[ForgetReply]:
+    """Return the request of `Client.forget`."""
+    params = ForgetParams(
+        action=action, target=target, agent=agent, everywhere=everywhere, confirmed=confirmed, receipt=receipt
+    )
+    return prepare("forget", params, ForgetReply)
 
 
 def facts(*, agent: str | None = None, offset: int = 0, limit: int = 200) -> PreparedRequest[FactsReply]:

@@ -32,6 +32,8 @@ PATTERNS: Final[dict[str, tuple[str, ...]]] = {
     "evaluation": ("memd-eval-*",),
     "remote": ("state/memory/remotes/*.git/*",),
     "conflicts": ("state/workspace/memory/conflicts/*",),
+    "forgotten": ("state/memory/forgotten.json",),
+    "trash": ("state/memory/forgotten/*/*",),
     "recalls": ("state/memory/recalls*.jsonl",),
     "accounts": ("state/memory/memd-accounts.json",),
     "model": ("user/.cache/memd/models/*.gguf",),

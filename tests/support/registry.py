@@ -12,6 +12,7 @@ from memd.rpc.call import ProgressSink
 from memd.settings.agents import resolve
 from memd.settings.schema import DaemonSettings
 from memd.sources.capacity import limits_of
+from memd.sources.forgotten import ForgottenFile
 from memd_client.errors import (
     AgentUnknownError,
     BadParamsError,
@@ -251,6 +252,7 @@ class FakeRegistry:
         )
         self.accounts = FakeStatusSource(AccountStatus("openai", "ok", 3, 400))
         self.library = FakeLibrary()
+        self.forgotten = ForgottenFile(self.state_dir)
 
     def agent(self, agent_id: str | None) -> FakeAgent:
         """Return an agent; `main` by default."""

@@ -123,6 +123,18 @@ WRITTEN_PATHS: tuple[WrittenPath, ...] = (
         "`memctl remote resolve`",
     ),
     WrittenPath(
+        "forgotten",
+        "<state>/memory/forgotten.json: salted hashes of forgotten texts, and receipts",
+        "memd.sources.forgotten",
+        "not removed: without it forgotten texts come back",
+    ),
+    WrittenPath(
+        "trash",
+        "<state>/memory/forgotten/<receipt>: what notes contained before `memctl forget`, with `forget_trash_days`",
+        "memd.forget.places",
+        "the daemon after the days that are set, or `memctl forget --undo`",
+    ),
+    WrittenPath(
         "recalls",
         "<state>/memory/recalls.jsonl and recalls.older.jsonl: the log of recalls",
         "memd.lifecycle.recalls.log",

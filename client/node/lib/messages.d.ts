@@ -1978,6 +1978,108 @@ export interface MemoryForgetReply {
 }
 
 /**
+ * Find what would be forgotten, forget it, list receipts, or undo.
+ */
+export interface ForgetParams {
+  /** `find` changes nothing; `forget` needs `confirmed`; `receipts` lists receipts; `undo` takes back `receipt`. */
+  action?: string;
+  /** The id of a fact, the path of a note, the path or id of a conversation, an exact text, or a query. A text in
+   * double quotes is exact, however short it is. */
+  target?: string;
+  /** The agent's id; null: the default agent. */
+  agent?: string | null;
+  /** All agents of this machine, their remotes and other machines. */
+  everywhere?: boolean;
+  /** The `found_id` of a reply to `find` that the user has confirmed. */
+  confirmed?: string;
+  /** The id of a receipt; empty: the newest. */
+  receipt?: string;
+}
+
+/**
+ * A text that would be forgotten.
+ */
+export interface ForgetStatement {
+  /** The text. */
+  text: string;
+  /** Where it was found; empty for a text that was passed. */
+  citation: string;
+}
+
+/**
+ * What one place contains of a text, or contained before it was forgotten.
+ */
+export interface ForgetPlace {
+  /** `notes`, `facts`, `conversations`, `retained copies`, `index`, `recall log`, `trash` or another place. */
+  place: string;
+  /** The agent; empty if the place belongs to all agents. */
+  agent: string;
+  /** The file. */
+  location: string;
+  /** Number of occurrences. */
+  count: number;
+  /** `found`; afterwards `erased`, `retained` (it is part of another note), `hidden` (memd can't change the file, and
+   * masks the text when it reads it) or `failed`. */
+  state: string;
+  /** Why it wasn't erased. */
+  reason: string;
+}
+
+/**
+ * A file whose bytes were searched afterwards.
+ */
+export interface ForgetCheck {
+  /** The file. */
+  location: string;
+  /** The hash of its bytes. */
+  sha256: string;
+  /** How often they contain a forgotten text, as far as is known; 0 if all is gone. */
+  count: number;
+}
+
+/**
+ * What was forgotten, without the text.
+ */
+export interface ForgetReceipt {
+  /** Its id. */
+  id: string;
+  /** `text`, `fact`, `note` or `conversation`. */
+  kind: string;
+  /** When it was confirmed. */
+  time_ms: number;
+  /** The agents; empty: all. */
+  agents: string[];
+  /** Number of different texts. */
+  texts: number;
+  /** `pending` until all places were erased and checked, then `done`; `undone` after `undo`. */
+  state: string;
+  /** What was in which place. */
+  places: ForgetPlace[];
+  /** The files that were searched afterwards. */
+  checked: ForgetCheck[];
+  /** What may still contain the text, because memd can't or must not change it. */
+  unreachable: string[];
+  /** When removed notes leave the trash; 0: nothing is in it. */
+  trash_until_ms: number;
+}
+
+/**
+ * What would be forgotten, or receipts.
+ */
+export interface ForgetReply {
+  /** What the target is: `text`, `fact`, `note` or `conversation`. */
+  kind: string;
+  /** The texts that would be forgotten. */
+  statements: ForgetStatement[];
+  /** Where they are. */
+  places: ForgetPlace[];
+  /** Confirms exactly this in a request `forget`. */
+  found_id: string;
+  /** The receipt of what was forgotten or undone, or all of them, the newest first. */
+  receipts: ForgetReceipt[];
+}
+
+/**
  * List the facts of an agent, newest first.
  */
 export interface FactsParams {
@@ -2797,6 +2899,7 @@ export interface Requests {
   memory_recall: { params: MemoryRecallParams; reply: MemoryRecallReply };
   memory_edit: { params: MemoryEditParams; reply: MemoryEditReply };
   memory_forget: { params: MemoryForgetParams; reply: MemoryForgetReply };
+  forget: { params: ForgetParams; reply: ForgetReply };
   facts: { params: FactsParams; reply: FactsReply };
   facts_for_prompt: { params: FactsForPromptParams; reply: FactsForPromptReply };
   capture_facts: { params: CaptureFactsParams; reply: CaptureFactsReply };

@@ -292,6 +292,27 @@ export const SHAPES = {
     defaults: {"candidates": [], "compared": "id"},
     holds: {"forgotten": ["FactRow", false], "candidates": ["FactRow", true]},
   },
+  ForgetStatement: {
+    needs: ["text"],
+    defaults: {"citation": ""},
+  },
+  ForgetPlace: {
+    needs: ["place", "agent", "location", "count"],
+    defaults: {"state": "found", "reason": ""},
+  },
+  ForgetCheck: {
+    needs: ["location", "sha256"],
+    defaults: {"count": 0},
+  },
+  ForgetReceipt: {
+    needs: ["id", "kind", "time_ms"],
+    defaults: {"agents": [], "texts": 0, "state": "pending", "places": [], "checked": [], "unreachable": [], "trash_until_ms": 0},
+    holds: {"places": ["ForgetPlace", true], "checked": ["ForgetCheck", true]},
+  },
+  ForgetReply: {
+    defaults: {"kind": "", "statements": [], "places": [], "found_id": "", "receipts": []},
+    holds: {"statements": ["ForgetStatement", true], "places": ["ForgetPlace", true], "receipts": ["ForgetReceipt", true]},
+  },
   FactsReply: {
     needs: ["agent", "facts", "total"],
     holds: {"facts": ["FactRow", true]},
@@ -456,6 +477,7 @@ export const REPLIES = {
   memory_recall: "MemoryRecallReply",
   memory_edit: "MemoryEditReply",
   memory_forget: "MemoryForgetReply",
+  forget: "ForgetReply",
   facts: "FactsReply",
   facts_for_prompt: "FactsForPromptReply",
   capture_facts: "CaptureFactsReply",
@@ -505,6 +527,7 @@ export const PARAMS = {
   memory_recall: ["query", "agent", "limit", "min_score"],
   memory_edit: ["id", "text", "agent", "expected_text", "importance", "category"],
   memory_forget: ["id", "query", "agent"],
+  forget: ["action", "target", "agent", "everywhere", "confirmed", "receipt"],
   facts: ["agent", "offset", "limit"],
   facts_for_prompt: ["prompt", "agent", "force"],
   capture_facts: ["messages", "agent", "force"],

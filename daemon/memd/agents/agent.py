@@ -34,6 +34,7 @@ from memd.system.back_off import back_off_s
 from memd.system.clock import Clock
 from memd.system.log import log
 from memd.system.sqlite import Database
+from memd.text.forgotten import NOTHING_FORGOTTEN, Forgotten
 from memd_client.errors import (
     AgentReloadingError,
     IndexClosedError,
@@ -126,7 +127,7 @@ class Agent:
     """One agent and its requests.
 
     `opened` is set only in state OPEN, `error` only in FAILED and CLOSED. `failures` counts consecutive failures to
-    open or run.
+    open or run. `forgotten` returns what was forgotten for it.
     """
 
     def __init__(
@@ -137,8 +138,9 @@ class Agent:
         daemon: Callable[[], DaemonSettings],
         clock: Clock,
         on_use: Callable[[str], trio.Event | None] = lambda _: None,
+        forgotten: Callable[[], Forgotten] = lambda: NOTHING_FORGOTTEN,
     ) -> None:
-        self.config = config
+        self.config, self.forgotten = config, forgotten
         self.state = AgentState.OPENING
         self.opened: OpenAgent | None = None
         self.error: MemdError | None = None
@@ -150,8 +152,7 @@ class Agent:
         self._last_logged_error = ""
         self._is_closing = False
         self._serving = trio.CancelScope()
-        self._restart = trio.Event()
-        self._settled = trio.Event()
+        self._restart, self._settled = trio.Event(), trio.Event()
         self._in_flight: set[trio.CancelScope] = set()
         self._quiet = trio.lowlevel.ParkingLot()
 

@@ -39,6 +39,7 @@ from memd.settings.search import usual_index
 from memd.settings.sources import SHARED_AGENT
 from memd.sources.capacity import limits_of
 from memd.sources.exclusions import Exclusions
+from memd.sources.forgotten import ForgottenFile
 from memd.sources.open import RETAINED, open_sources
 from memd.sources.projects import find_project
 from memd.sources.retained import RetainedCopies, find_retained
@@ -100,6 +101,7 @@ class AgentRegistry:
         self._clock = clock
         self._places = Places(Path.home(), os.environ, sys.platform)
         self.exclusions = Exclusions(daemon.exclude, self._places.home)
+        self.forgotten = ForgottenFile(home.state_dir / "memory")
         self._budget = MatrixBudget(0)
         self._apply_ram_budget(daemon)
         self._power = PowerMonitor()
@@ -316,6 +318,7 @@ class AgentRegistry:
                 daemon=lambda: self._daemon,
                 clock=self._clock,
                 on_use=lambda agent_id: self.on_use(agent_id),
+                forgotten=partial(self.forgotten.of, each.id),
             )
             for each in configs
         ]
@@ -359,6 +362,7 @@ class AgentRegistry:
             self._clock,
             partial(self._watcher.queue, config.id),
             self.exclusions,
+            partial(self.forgotten.of, config.id),
         )
         extension = self._extension(config)
         index = await self._indexes.open(config, extension, failures)

@@ -43,6 +43,7 @@ COMMANDS = {
     "reset": "indexing:reset",
     "vacuum": "indexing:vacuum",
     "facts": "facts:command",
+    "forget": "forget:command",
     "web": "web:command",
     "setup": "setup.command:command",
     "sample": "sample:command",
@@ -75,7 +76,7 @@ GROUPS = {
     "Search": ("search", "get", "handoff", "web", "agents"),
     "Work": ("how", "fix", "blame", "files"),
     "Monitor": ("status", "usage", "trust", "top", "metrics", "eval", "doctor", "logs"),
-    "Maintain": ("note", "facts", "index", "reset", "vacuum", "remote"),
+    "Maintain": ("note", "facts", "forget", "index", "reset", "vacuum", "remote"),
     "Set up": (
         "setup",
         "sample",

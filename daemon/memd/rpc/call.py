@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import trio
+
 from memd.agents.registry import AgentRegistry
 from memd.lifecycle.recalls.log import RecallLog
 from memd.lifecycle.registry import AgentLifecycle, LifecycleRegistry
@@ -22,8 +24,11 @@ from memd_client.errors import PageUnavailableError
 from memd_client.messages import OpenPageReply
 
 if TYPE_CHECKING:
+    from memd.forget.service import ForgetService
     from memd.lifecycle.hooks.service import HookService
     from memd.replication.service import ReplicationService
+
+TIDY_INTERVAL_S = 3600.0
 
 ProgressSink = Callable[[str, int, int, str], None]
 """Takes stage, done, total (0: unknown) and detail. Doesn't block; may be called from any thread."""
@@ -63,6 +68,7 @@ class DaemonContext:
     recalls: RecallLog = field(default_factory=RecallLog)
     admission: Admission = field(init=False)
     backlog: Backlog = field(init=False)
+    _forgets: ForgetService | None = None
 
     def __post_init__(self) -> None:
         self.admission = Admission(self.limits)
@@ -84,6 +90,23 @@ class DaemonContext:
         from memd.replication.service import ReplicationService  # not at the start: 11 ms
 
         return ReplicationService(self.replicas)
+
+    def forgets(self, registry: AgentRegistry) -> ForgetService:
+        """Return the requests that forget; always the same object."""
+        if self._forgets is None:
+            from memd.forget.service import (
+                ForgetService,
+            )  # not at the start: it imports what finds statements
+
+            self._forgets = ForgetService(registry, self.recalls)
+        return self._forgets
+
+    async def tidy_forgets(self, registry: AgentRegistry) -> None:
+        """Finish interrupted forgets at the start, and empty their trash each hour, until cancelled."""
+        while True:
+            if registry.forgotten.forgets:
+                await self.forgets(registry).tidy()
+            await trio.sleep(TIDY_INTERVAL_S)
 
     @property
     def uptime_ms(self) -> int:

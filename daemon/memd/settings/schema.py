@@ -325,6 +325,14 @@ class DaemonSettings(msgspec.Struct, frozen=True, kw_only=True):
             "also deletes the log at the next start."
         ),
     ] = True
+    forget_trash_days: Annotated[
+        AtLeast0,
+        Setting(
+            "Days that notes stay in the trash after `memctl forget`, so that `--undo` can restore them. 0: they are "
+            "erased at once.",
+            unit="days",
+        ),
+    ] = 0
     vector_ram_mb: Annotated[
         AtLeast0 | None,
         Setting(

@@ -13,10 +13,12 @@ from memd.programs.conversation import Conversation
 from memd.settings.sources import BUILT_IN_SOURCES
 from memd.sources.capacity import SourceLimits
 from memd.sources.exclusions import NOTHING_EXCLUDED, Exclusions
+from memd.sources.forgotten import ForgottenOf, conversation_text
 from memd.sources.projects import find_project
 from memd.sources.rules import is_written_by_memd
 from memd.sources.source import FileText, Listing, Source, SourceFile
 from memd.system.safe_open import FileStat
+from memd.text.forgotten import NOTHING_FORGOTTEN
 from memd_client.errors import FileMissingError
 
 _RECALL_RUN = re.compile(r":active-memory:[0-9a-f]{12}\Z", re.IGNORECASE)
@@ -30,6 +32,7 @@ class AgentSources:
         sources: The sources; of two files with the same path, that of the first source counts.
         limits: Limits on the indexed files; beyond them the newest files are kept.
         exclusions: Folders and projects that are not indexed.
+        forgotten: Returns what is masked in all texts.
 
     Attributes:
         by_name: The sources by name.
@@ -38,7 +41,11 @@ class AgentSources:
     """
 
     def __init__(
-        self, sources: Iterable[Source], limits: SourceLimits, exclusions: Exclusions = NOTHING_EXCLUDED
+        self,
+        sources: Iterable[Source],
+        limits: SourceLimits,
+        exclusions: Exclusions = NOTHING_EXCLUDED,
+        forgotten: ForgottenOf = lambda: NOTHING_FORGOTTEN,
     ) -> None:
         self.by_name = {source.name: source for source in sources}
         self._notes = set[str]()
@@ -49,6 +56,7 @@ class AgentSources:
         self.listings: dict[str, Listing] = {}
         self.exclusions = exclusions
         self.authors = Authors()
+        self.forgotten = forgotten
         self._limits = limits
         self._filtered: dict[str, tuple[Listing, Listing]] = {}
         self._merged: dict[bool, tuple[list[Listing], Listing]] = {}
@@ -80,13 +88,17 @@ class AgentSources:
         text = source.load(found)
         if not found.is_conversation:
             origins = self.authors.lowered(found.path, found.location, text.text, text.origins)
-            return replace(text, origins=origins)
-        return self.exclusions.blanked(text) if self.exclusions else text
+            text = replace(text, origins=origins)
+        elif self.exclusions:
+            text = self.exclusions.blanked(text)
+        masked: FileText = self.forgotten().mask_all(text)
+        return masked
 
     def load_work(self, found: SourceFile) -> Conversation | None:
         """Return a conversation with the agent's work; see `Source.load_work`."""
         source = self.by_name.get(found.source)
-        conversation = None if source is None else source.load_work(found)
+        conversation: Conversation | None = None if source is None else source.load_work(found)
+        conversation = self.forgotten().mask_all(conversation)
         if conversation is None or not self.exclusions:
             return conversation
         cwd = conversation.session.cwd
@@ -116,13 +128,16 @@ class AgentSources:
             self._notes |= {file.location for file in merged.files.values() if not file.is_conversation}
         return merged
 
+    def _is_forgotten(self, file: SourceFile) -> bool:
+        return file.is_conversation and self.forgotten().has(conversation_text(file.path))
+
     def _without_excluded(self, name: str, listing: Listing) -> Listing:
-        """Return a listing without excluded files; the same object for the same listing."""
-        if not self.exclusions:
+        """Return a listing without excluded and forgotten files; the same object for the same listing."""
+        if not self.exclusions and not self.forgotten():
             return listing
         before, filtered = self._filtered.get(name, (None, listing))
         if before is not listing:
-            filtered = self.exclusions.filtered(listing)
+            filtered = self.exclusions.filtered(listing, self._is_forgotten)
             self._filtered[name] = listing, filtered
         return filtered
 

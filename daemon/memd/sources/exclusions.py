@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -70,9 +70,9 @@ class Exclusions:
         folders = self._below_home(location)[:-1] if file.source != MEMORY else []
         return any(folder.lower() in self._names or self._stands_for(folder) for folder in folders)
 
-    def filtered(self, listing: Listing) -> Listing:
-        """Return a listing without excluded files; the same object if there are none."""
-        excluded = [path for path, file in listing.files.items() if self.excludes_file(file)]
+    def filtered(self, listing: Listing, also: Callable[[SourceFile], bool] = lambda _: False) -> Listing:
+        """Return a listing without excluded files, and those that a function selects; the same object if possible."""
+        excluded = [path for path, file in listing.files.items() if self.excludes_file(file) or also(file)]
         if not excluded:
             return listing
         files = listing.files.copy()

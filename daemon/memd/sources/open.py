@@ -17,6 +17,7 @@ from memd.sources.capacity import SourceLimits
 from memd.sources.conversations import ConversationFiles
 from memd.sources.databases import ConversationDatabases
 from memd.sources.exclusions import NOTHING_EXCLUDED, Exclusions
+from memd.sources.forgotten import ForgottenOf
 from memd.sources.notes import NotesSource, WorkspaceNotes, trees_of
 from memd.sources.notes_folders import find_notes_folders, notes_at
 from memd.sources.openclaw import OpenClawConversations
@@ -24,6 +25,7 @@ from memd.sources.retained import RetainedConversations, RetainedCopies, Retaine
 from memd.sources.source import MEMORY, Source
 from memd.sources.watch.queue import UNWATCHED, Unwatched
 from memd.system.clock import Clock
+from memd.text.forgotten import NOTHING_FORGOTTEN
 
 RETAINED = "memory/kept"
 """Folder of retained copies in the state directory."""
@@ -53,6 +55,7 @@ def open_sources(
     clock: Clock,
     watch_of: WatchOf = unwatched,
     exclusions: Exclusions = NOTHING_EXCLUDED,
+    forgotten: ForgottenOf = lambda: NOTHING_FORGOTTEN,
 ) -> tuple[AgentSources, dict[str, OpenedSource]]:
     """Return an agent's sources, and those of them that the settings add, by name; nothing is read yet."""
     added: dict[str, OpenedSource] = {}
@@ -77,11 +80,13 @@ def open_sources(
                     RetainedLimits(each.keep_days, each.keep_mb),
                     clock,
                 )
-                found = found._replace(source=RetainedConversations(found.source, copies, exclusions))
+                found = found._replace(
+                    source=RetainedConversations(found.source, copies, exclusions, forgotten)
+                )
             added[each.name] = found
             yield found.source
 
-    sources = AgentSources(opened(), limits, exclusions)
+    sources = AgentSources(opened(), limits, exclusions, forgotten)
     sources.authors = Authors(str(config.workspace), f"{state_dir}/memory/remotes/{config.id}.git")
     return sources, added
 

@@ -24,11 +24,14 @@ from memd.programs.conversation import Conversation
 from memd.programs.unreadable import unreadable
 from memd.settings.ram_budget import MB
 from memd.sources.exclusions import NOTHING_EXCLUDED, Exclusions
+from memd.sources.forgotten import ForgottenOf, conversation_text
 from memd.sources.source import FileText, Listing, Source, SourceFile
 from memd.system.clock import Clock, wall_clock_ms
 from memd.system.log import log
 from memd.system.safe_open import FileStat, stat_of
 from memd.system.state_file import replace_synced, replace_whole
+from memd.system.temp_files import remove_leftovers
+from memd.text.forgotten import NOTHING_FORGOTTEN, Forgotten
 from memd.text.trust.origins import UNKNOWN, LineOrigins
 
 ENDING: Final = ".json.gz"
@@ -142,9 +145,7 @@ class RetainedCopies:
     def read(self, name: str, found: SourceFile) -> FileText:
         """Return the text of a copy (blocking)."""
         try:
-            with open(found.location, "rb") as opened:
-                data = zlib.decompressobj(16 + zlib.MAX_WBITS).decompress(opened.read(), MAX_COPY_BYTES)
-            copy = msgspec.json.decode(data, type=_Copy)
+            copy = _decoded(found.location)
         except (OSError, EOFError, zlib.error, msgspec.MsgspecError, UnicodeDecodeError) as error:
             self._copies = None
             hint = f"remove the copy {found.location}"
@@ -160,6 +161,20 @@ class RetainedCopies:
             work=None if copy.work is None else tuple(copy.work),
             origins=copy.origins,
         )
+
+    def forget_texts(self, name: str, forgotten: Forgotten, *, erases: bool) -> int:
+        """Return how many forgotten texts a copy contains; erase them, or the copy of a forgotten one (blocking)."""
+        known = self.all()[name]
+        remove_leftovers(self.folder)  # of an erasure that was killed
+        copy = _decoded(known.location)
+        count = sum(1 for _ in forgotten.matches("\n".join((copy.text, copy.facts.title))))
+        hidden, is_gone = forgotten.mask_all(copy), forgotten.has(conversation_text(copy.path))
+        if erases and is_gone:
+            self._remove(name)
+        elif erases and hidden != copy:
+            replace_whole(Path(known.location), gzip.compress(msgspec.json.encode(hidden), 6, mtime=0))
+            os.utime(known.location, ns=(known.mtime_ns, known.mtime_ns))
+        return count or int(is_gone or hidden != copy)
 
     def prune(self) -> None:
         """Delete copies beyond the limits: deleted conversations first, the oldest first (blocking)."""
@@ -236,13 +251,18 @@ class RetainedConversations(Source):
     is_conversation = True
 
     def __init__(
-        self, source: Source, copies: RetainedCopies, exclusions: Exclusions = NOTHING_EXCLUDED
+        self,
+        source: Source,
+        copies: RetainedCopies,
+        exclusions: Exclusions = NOTHING_EXCLUDED,
+        forgotten: ForgottenOf = lambda: NOTHING_FORGOTTEN,
     ) -> None:
         self.name = source.name
         self.copies = copies
         self._source = source
         self.inner = (source,)
         self._exclusions = exclusions
+        self._forgotten = forgotten
         self._lock = Lock()
         self._seen: Listing | None = None
         self._listing = Listing()
@@ -266,7 +286,7 @@ class RetainedConversations(Source):
             name = self._retained.get(found.path)
         if name is not None:
             return self.copies.read(name, found)
-        text = self._source.load(found)
+        text: FileText = self._forgotten().mask_all(self._source.load(found))
         if text.text and not self._exclusions.excludes(text.facts.cwd, text.facts.project):
             with self._lock:
                 self.copies.write(found.path.removeprefix(f"{self.name}/"), found.path, text)
@@ -307,6 +327,13 @@ class RetainedConversations(Source):
                 self._retained[path] = name
                 retained[path] = SourceFile(path, *copy[:5], self.name, is_conversation=True)
         self._listing = replace(seen, files=seen.files | retained)
+
+
+def _decoded(location: str) -> _Copy:
+    """Return the contents of a copy."""
+    with open(location, "rb") as opened:
+        data = zlib.decompressobj(16 + zlib.MAX_WBITS).decompress(opened.read(), MAX_COPY_BYTES)
+    return msgspec.json.decode(data, type=_Copy)
 
 
 def _name_of(file_name: str) -> str:

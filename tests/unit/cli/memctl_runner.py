@@ -22,6 +22,7 @@ from memd_client.messages import (
     Degradation,
     FilesReply,
     FixReply,
+    ForgetReply,
     GetReply,
     Hit,
     HookLogReply,
@@ -88,6 +89,10 @@ class FakeClient:
     def get(self, path: str, **params: Any) -> GetReply:
         """Answer `get`."""
         return self._answer(GetReply, "get", path=path, **params)
+
+    def forget(self, action: str = "find", target: str = "", **params: Any) -> ForgetReply:
+        """Answer `forget`."""
+        return self._answer(ForgetReply, "forget", action=action, target=target, **params)
 
     def files(self, **params: Any) -> FilesReply:
         """Answer `files`."""

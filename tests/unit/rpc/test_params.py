@@ -88,6 +88,7 @@ OUT_OF_RANGE: dict[str, dict[str, list[Any]]] = {
     "hook": {"program": [" "], "event": ["stop"], "session_id": [" "]},
     "hook_log": {"limit": [0, 1_001]},
     "usage": {"limit": [0, 101]},
+    "forget": {"action": ["erase"], "confirmed": ["x" * 65]},
     "trust": {"limit": [0, 100_001], "release": ["x", 3]},
     "memory_edit": {"id": [" "], "text": ["\n"], "importance": [1.5], "category": ["drink"]},
     "memory_forget": {"id": [" ", None], "query": ["tea", "\n"]},

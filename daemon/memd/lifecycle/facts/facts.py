@@ -95,6 +95,12 @@ class Facts:
         text = one_line(params.text)
         if not re.search(r"\w", text):
             raise BadParamsError("memory_store: `text` has no word", data={"field": "text"})
+        if self._agent.forgotten().has(text):
+            raise BadParamsError(
+                "memory_store: the user has forgotten this text",
+                hint="run `memctl forget --undo` to allow it again",
+                data={"field": "text"},
+            )
         now_ms = self._clock()
         fact = Fact(
             id=params.id or fact_lines.new_id(now_ms),
@@ -266,7 +272,7 @@ class Facts:
 
     @property
     def _files(self) -> FactFiles:
-        return FactFiles(self._agent.config.workspace, self._agent.limits)
+        return FactFiles(self._agent.config.workspace, self._agent.limits, self._agent.forgotten)
 
     def _reply(
         self,

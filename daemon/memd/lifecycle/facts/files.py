@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -14,6 +14,7 @@ from memd.lifecycle.facts.lines import PATH, Fact, normal_form, one_line
 from memd.lifecycle.files import writing
 from memd.lifecycle.files.writing import append_part, find_parts
 from memd.sources.capacity import SourceLimits, find_capacity
+from memd.text.forgotten import NOTHING_FORGOTTEN, Forgotten
 from memd_client.errors import FactChangedError, FactMissingError, NoteUnwritableError
 from memd_client.facts import MemoryEditParams
 
@@ -83,19 +84,24 @@ def _written(line: str, found: Fact, wanted: Fact) -> str:
 class FactFiles:
     """The facts of one workspace, in all parts of its file.
 
-    Every call raises the errors of `memd.lifecycle.files.writing`.
+    Every call raises the errors of `memd.lifecycle.files.writing`. Facts that were forgotten are skipped.
     """
 
-    def __init__(self, root: Path, limits: SourceLimits) -> None:
+    def __init__(
+        self, root: Path, limits: SourceLimits, forgotten: Callable[[], Forgotten] = lambda: NOTHING_FORGOTTEN
+    ) -> None:
         self._root = root
         self._limits = limits
+        self._forgotten = forgotten
 
     def load(self, without: str = "") -> list[Fact]:
         """Return all facts in order, without those of one part."""
         facts: list[Fact] = []
         for path in find_parts(self._root, [PATH]) or [PATH]:
             text = writing.read(self._root, path, self._limits.file_bytes, cut=True) or ""
-            facts += fact_lines.read(text, path, tuple(fact.id for fact in facts))
+            read = fact_lines.read(text, path, tuple(fact.id for fact in facts))
+            forgotten = self._forgotten()
+            facts += [fact for fact in read if not forgotten.has(fact.text)] if forgotten.has(text) else read
         return [fact for fact in facts if fact.path != without] if without else facts
 
     def append(self, fact: Fact) -> tuple[Fact, bool]:

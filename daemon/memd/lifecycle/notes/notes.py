@@ -101,6 +101,7 @@ class Notes:
             channel=params.channel,
             messages=ended.messages,
         )
+        text = self._agent.forgotten().mask(text)
         workspace, limits, folder = self._agent.config.workspace, self._agent.limits, "memory"
         if params.private:
             text, folder = label_of(params.session_key) + text, PRIVATE_FOLDER
@@ -122,7 +123,9 @@ class Notes:
         self._require_enabled()
         today = self._now().date()
         days = around(today) if day is None else [day]
-        work = partial(self._append_entry, clean_entry(params.text), params.key, days)
+        work = partial(
+            self._append_entry, clean_entry(self._agent.forgotten().mask(params.text)), params.key, days
+        )
         path, entry, moved = await trio.to_thread.run_sync(work)
         if entry.added:
             EVENTS.publish("note", self._agent.agent_id, state="entry", path=path)

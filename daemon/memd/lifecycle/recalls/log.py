@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from functools import reduce
 from pathlib import Path
 
 import msgspec
@@ -34,7 +35,7 @@ _APPEND = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 class RecallLog:
-    """The recalls of all agents, without those that `is_kept` rejects. Without a folder they are in RAM only."""
+    """The recalls of all agents that `is_kept` accepts, masked by `mask`. Without a folder they are in RAM only."""
 
     def __init__(
         self,
@@ -42,12 +43,13 @@ class RecallLog:
         *,
         is_on: Callable[[], bool] = lambda: True,
         is_kept: Callable[[Recall], bool] = lambda _: True,
+        mask: Callable[[Recall], Recall] = lambda recall: recall,
         meter: Meter = METER,
         clock: Clock = wall_clock_ms,
     ) -> None:
         self.is_on = is_on
         self._folder = folder
-        self._is_kept = is_kept
+        self._is_kept, self._mask = is_kept, mask
         self._meter = meter
         self._clock = clock
         self._waiting: list[Recall] = []
@@ -90,7 +92,7 @@ class RecallLog:
         async with self._disk:
             self._has_work = trio.Event()
             judged = [Recall(key, used=used) for key, used in (verdicts or {}).items()]
-            batch, self._waiting = [*self._waiting, *judged], []
+            batch, self._waiting = [*map(self._mask, self._waiting), *judged], []
             try:
                 if batch:
                     await trio.to_thread.run_sync(_append, self._folder, batch)
@@ -125,6 +127,9 @@ def open_log(registry: AgentRegistry) -> RecallLog:
         registry.state_dir / "memory",
         is_on=lambda: registry.settings.recall_log,
         is_kept=lambda recall: not registry.agents.keys().isdisjoint(recall.agents),
+        mask=lambda recall: reduce(
+            lambda it, agent: registry.forgotten.of(agent).mask_all(it), recall.agents, recall
+        ),
     )
     registry.on_removed = recalls.prune
     return recalls

@@ -147,7 +147,8 @@ class Startup:
         context = StartContext("", ())
         if params.max_characters:
             files = await trio.to_thread.run_sync(
-                lambda: [*read_start_files(config.workspace, kind, today)], limiter=self._disk
+                lambda: self._agent.forgotten().mask_all([*read_start_files(config.workspace, kind, today)]),
+                limiter=self._disk,
             )
             origins, paths = dict[str, LineOrigins](), [file.path for file in files]
             with suppress(MemdError):

@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from memd.index.integrity.quarantine import sync_directory
 from memd.system.state_file import load_whole, replace_synced
@@ -72,6 +73,11 @@ class ForgottenFile:
                 stones for it, stones in rows if it.state != "undone" and agent in (it.agents or [agent])
             )
         return self._cache[agent]
+
+    def salted(self, forget: Forget) -> frozenset[Tombstone]:
+        """Return the tombstones of a forget as other machines can use them."""
+        salt = self._file.salt.hex()
+        return frozenset(replace(stone, salt=stone.salt or salt) for stone in forget.tombstones)
 
     def only(self, tombstones: Iterable[Iterable[Tombstone]]) -> Forgotten:
         """Return what some tombstones recognize."""

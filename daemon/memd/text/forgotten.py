@@ -10,9 +10,9 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import asdict, replace
 
 from memd.text.lazy_pattern import lazy_pattern
@@ -21,6 +21,8 @@ from memd.text.tokens import CJK_CLASS, is_cjk
 MARKER: Final = "[forgotten]"
 MIN_WORDS, MIN_LETTERS = 3, 8
 """A shorter text is part of many others, which would lose it. A letter of a script without spaces counts twice."""
+
+MAX_PAIRS: Final = 100_000
 
 _MARKS: Final = "\xad\u0300-\u036f\u0653-\u0655\u200b-\u200f\u2060-\u206f\u3099\u309a\ufe00-\ufe0f\ufeff"
 _RAW_WORD = lazy_pattern(rf"[{CJK_CLASS}][{_MARKS}]*|(?:[^\W_{CJK_CLASS}]+[{_MARKS}]*)+")
@@ -31,26 +33,38 @@ _MARKUP = re.compile(r"^\s*(?:[-*+>#]+|\d+[.)])?\s*(?:\[[ xX]\]\s)?|<!--\s*fact\
 
 
 class Tombstone(Struct, frozen=True, array_like=True):
-    """A forgotten text: its number of words, a short hash of the first two, which finds candidates, and one of all."""
+    """A forgotten text: its number of words, a short hash of the first two, which finds candidates, and one of all.
 
-    words: int
+    `salt` is another machine's, in hexadecimal digits; it is empty for hashes with the salt of this machine.
+    """
+
+    words: Annotated[int, Meta(ge=1)]
     start: int
     digest: str
+    salt: Annotated[str, Meta(pattern="^([0-9a-f]{2}){0,64}$")] = ""
 
 
 class Forgotten:
-    """What some tombstones with one salt recognize."""
+    """What some tombstones recognize; those without a salt have `salt`."""
 
     def __init__(self, salt: bytes = b"", tombstones: Iterable[Tombstone] = ()) -> None:
         self._salt = salt
         self._stones = set[tuple[int, str]]()
         self._counts = dict[int, set[int]]()
+        self._counts_of = dict[
+            int, tuple[int, ...]
+        ]()  # by hashes of two words, which versions of a text share
+        others = dict[str, list[Tombstone]]()
         for stone in tombstones:
-            self._stones.add((stone.words, stone.digest))
-            self._counts.setdefault(stone.start, set()).add(stone.words)
+            if stone.salt:
+                others.setdefault(stone.salt, []).append(replace(stone, salt=""))
+            else:
+                self._stones.add((stone.words, stone.digest))
+                self._counts.setdefault(stone.start, set()).add(stone.words)
+        self._others = [Forgotten(bytes.fromhex(other), stones) for other, stones in others.items()]
 
     def __bool__(self) -> bool:
-        return bool(self._stones)
+        return bool(self._stones or self._others)
 
     def tombstone(self, text: str) -> Tombstone:
         """Return the tombstone of a text."""
@@ -59,13 +73,17 @@ class Forgotten:
 
     def matches(self, text: str) -> Iterator[tuple[str, int, int]]:
         """Yield the forgotten texts in a text: the digest, the start and the end of each."""
+        for other in self._others:
+            yield from other.matches(text)
         words, spans = _words(text) if self._stones else [], list[tuple[int, int]]()
-        counts_of = dict[tuple[str, str], set[int]]()
+        if len(self._counts_of) > MAX_PAIRS:
+            self._counts_of.clear()
         for at, pair in enumerate(zip(words, [*words[1:], ""], strict=False)):
-            if pair not in counts_of:
+            if (counts := self._counts_of.get(key := hash(pair))) is None:
                 starts = {self._start(pair[:1]), self._start(pair)}
-                counts_of[pair] = {count for start in starts for count in self._counts.get(start, ())}
-            for count in counts_of[pair]:
+                counts = tuple({count for start in starts for count in self._counts.get(start, ())})
+                self._counts_of[key] = counts
+            for count in counts:
                 digest = self._digest(words[at : at + count])
                 if at + count <= len(words) and (count, digest) in self._stones:
                     spans = spans or [

@@ -17,14 +17,14 @@ from memd.replication.check import (
     is_tracked,
     refused,
 )
-from memd.replication.git.purge import find_history, rewrite_without
+from memd.replication.forgotten import SharedForgotten, clean_commit, read_forgotten
+from memd.replication.git.purge import find_history, find_objects, rewrite_without
 from memd.replication.git.remote import GitRemote, PushOutcome, RemoteHeads
 from memd.replication.git.repository import (
     APPLIED,
     INCOMING,
     REMOTE,
     TIP,
-    WORK,
     Repository,
     Signature,
     TreeEntry,
@@ -87,6 +87,9 @@ class RemoteExchange:
         heads: What the remote had at the last look.
         limits: Limits of what is received.
         must_prune: Whether the history was rewritten, so that its old contents must be deleted here.
+        forgotten: The texts that were forgotten on all machines.
+        machines: Names of the machines that were seen on the remote.
+        checked: How many objects have a forgotten text, and a hash of all, here and in a remote that is a folder.
     """
 
     def __init__(
@@ -100,9 +103,12 @@ class RemoteExchange:
         self.heads = RemoteHeads("")
         self.limits = limits
         self.must_prune = False
+        self.forgotten = SharedForgotten({})
+        self.machines = set[str]()
+        self.checked: dict[str, tuple[int, str]] = {}
+        self._keeps_history = False
         self._repository = repository
         self._machine = machine
-        self._authors = set[str]()
         self._refusal: _Refusal | None = None
 
     def __repr__(self) -> str:
@@ -135,10 +141,10 @@ class RemoteExchange:
             if must_look:
                 self.heads = await self.remote.heads()
                 tips.add(self.heads.tip)
-                for name in self.heads.machines.keys() - self._authors:  # their commits are the user's
+                for name in self.heads.machines.keys() - self.machines:  # their commits are the user's
                     address = state.signature.address.removesuffix(self._machine) + name
                     await self._repository.set_config(f"memd.{name}.author", f"{address}@memd")
-                    self._authors.add(name)
+                self.machines |= self.heads.machines.keys()
             if await self._try_once(state, accept_rewrite=accept_rewrite, retry=retry):
                 return
             must_look = True
@@ -161,7 +167,10 @@ class RemoteExchange:
         if theirs and theirs != known:
             theirs, is_rewritten = await self._receive(state, accept_rewrite=accept_rewrite, retry=retry)
         target = await self._merged(state, theirs, is_rewritten=is_rewritten)
-        if is_rewritten:
+        merged, target = target, await self._cleaned(state, target, is_kept=self._keeps_history and not retry)
+        is_replaced = target != merged and bool(theirs)
+        is_replaced = is_replaced and not await self._repository.is_ancestor(theirs, target)
+        if is_rewritten or target != merged:
             await self._repository.set_config("memd.prune", "true")
             self.must_prune = True
         if not target:
@@ -170,11 +179,12 @@ class RemoteExchange:
             await self._adopt(state, target, target)
             return True
         try:
-            outcome = await self.remote.push(
-                {self.remote.branch: target, self.remote.machine_ref(self._machine): target}
+            outcome = await (
+                self._replace(target) if is_replaced else self.remote.push({self.remote.branch: target})
             )
         except MemdError:
-            await self._adopt(state, target, theirs)
+            if not is_replaced:
+                await self._adopt(state, target, theirs)
             raise
         if outcome is PushOutcome.STALE:
             return False
@@ -184,7 +194,52 @@ class RemoteExchange:
                 f"the remote does not accept the commits of this machine: {self.remote.refusal}",
                 hint="allow this machine to push to the branch; what others wrote was received",
             )
-        self._note_pushed(target)
+        self.heads = replace(self.heads, tip=target)
+        return True
+
+    async def _cleaned(self, state: ExchangeState, target: str, *, is_kept: bool) -> str:
+        """Return a commit without forgotten texts; its history has some if `is_kept`."""
+        repository, known = self._repository, state.refs.get(REMOTE, "")
+        if target == known and not self.must_prune:
+            return target
+        forgotten = await read_forgotten(repository, await repository.tree(target))
+        if not forgotten.known:
+            return target
+        before = await read_forgotten(repository, await repository.tree(known))
+        is_checked = before.by_machine.get(self._machine) == forgotten.known and not self.must_prune
+        since = known if is_checked or is_kept else ""
+        return await clean_commit(
+            repository, forgotten.texts, target, since, state.signature, rewrite=not is_kept
+        )
+
+    async def _replace(self, target: str) -> PushOutcome:
+        """Replace the remote's history, and announce that; raise if the remote does not accept that."""
+        refs = dict.fromkeys((self.remote.branch, self.remote.purge_ref(target)), target)
+        refs[self.remote.machine_ref(self._machine)] = target
+        outcome = await self.remote.push(refs, force_from=self.heads.tip)
+        if outcome is PushOutcome.REFUSED:
+            self._keeps_history = True
+            raise RemoteRefusedError(
+                f"the remote does not accept a rewritten history: {self.remote.refusal}",
+                hint="allow force pushes to the branch on the remote: see `receive.denyNonFastForwards` there",
+            )
+        if outcome is PushOutcome.DONE:
+            self.heads, self._keeps_history = RemoteHeads(target, {self._machine: target}), False
+        return outcome
+
+    async def prune(self) -> bool:
+        """Delete what nothing leads to, here and in a remote that is a folder; return whether no text is left here."""
+        await self._repository.forget_unused()
+        far = await self.remote.forget_unused() if self.must_prune and self.forgotten.known else None
+        here = str(self._repository.directory)
+        for git, name in ((self._repository.git, here), (far, self.remote.shown)):
+            if git is not None and self.forgotten.known:
+                found, digest = await find_objects(git, self.forgotten.texts.has)
+                self.checked[name] = len(found), digest
+        if here in self.checked and self.checked[here][0]:  # such as in a change that waits to be applied
+            return False
+        await self._repository.set_config("memd.prune", "")
+        self.must_prune = False
         return True
 
     async def announce(self, state: ExchangeState) -> bool:
@@ -198,13 +253,9 @@ class RemoteExchange:
             log.debug("remote.not_announced", code=error.code, error=error.message)
             return False
         if outcome is PushOutcome.DONE:
-            self._note_pushed(tip)
+            machines = {**self.heads.machines, self._machine: tip}
+            self.heads = replace(self.heads, machines=machines)
         return outcome is PushOutcome.DONE
-
-    def _note_pushed(self, commit: str) -> None:
-        """Record that the remote has a commit of this machine."""
-        machines = {**self.heads.machines, self._machine: commit}
-        self.heads = replace(self.heads, tip=commit, machines=machines)
 
     async def _receive(self, state: ExchangeState, *, accept_rewrite: bool, retry: bool) -> tuple[str, bool]:
         """Fetch and check the remote's commit; return it, and whether its history was rewritten."""
@@ -342,20 +393,9 @@ class RemoteExchange:
         commit = await repository.commit(
             [rewritten], kept, f"Purge {path} from the history\n", state.signature
         )
-        refs = {self.remote.branch: commit, self.remote.purge_ref(commit): commit}
-        refs[self.remote.machine_ref(self._machine)] = commit
-        outcome = await self.remote.push(refs, force_from=self.heads.tip)
-        if outcome is PushOutcome.STALE:
+        if await self._replace(commit) is PushOutcome.STALE:
             raise RemoteUnreachableError("another machine pushed meanwhile; run the command again")
-        if outcome is PushOutcome.REFUSED:
-            raise RemoteRefusedError(
-                f"the remote does not accept a rewritten history: {self.remote.refusal}",
-                hint="allow force pushes to the branch on the remote: see `receive.denyNonFastForwards` there",
-            )
-        local = {TIP: commit, REMOTE: commit, APPLIED: commit}
-        local |= {name: "" for name in (INCOMING, WORK) if name in await repository.refs()}
-        await repository.set_refs(local)
-        self.heads = replace(self.heads, tip=commit, machines={self._machine: commit})
+        await repository.set_refs({TIP: commit, REMOTE: commit, APPLIED: commit})
         return await repository.count_commits("", commit), sorted(found.names | found.copies)
 
 

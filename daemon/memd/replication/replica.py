@@ -7,19 +7,20 @@ any of them.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Final
 
 import trio
-from msgspec import Struct, field
+from msgspec import Struct, field, json
 from msgspec.structs import replace
 
 from memd.agents.agent import Agent
 from memd.replication.apply import PendingChange, apply_changes
 from memd.replication.check import LEDGER, is_tracked
 from memd.replication.exchange import ExchangeState, RemoteExchange
+from memd.replication.forgotten import FOLDER, Tombstones, read_forgotten
 from memd.replication.git.repository import (
     APPLIED,
     EMPTY_ID,
@@ -87,6 +88,7 @@ class Replica:
         find_agent: Returns the agent, with its present settings.
         machine: The name of this machine.
         clock: The wall time.
+        forget: Lets this machine forget what tombstones stand for, unless it did.
         is_folding: Whether the workspace's file system ignores case.
     """
 
@@ -97,6 +99,7 @@ class Replica:
         find_agent: Callable[[], Agent],
         machine: str,
         clock: Clock,
+        forget: Callable[[Tombstones], Awaitable[None]],
         *,
         is_folding: bool = False,
     ) -> None:
@@ -106,6 +109,7 @@ class Replica:
         self.view = ReplicaView()
         self._find_agent = find_agent
         self._clock = clock
+        self._forget = forget
         self._is_folding = is_folding
         agent = find_agent()
         self.config = agent.config
@@ -182,10 +186,7 @@ class Replica:
                 await self._describe()
             if await self.exchange.announce(self._exchange_state()):
                 await self._describe()
-            if self.exchange.must_prune:
-                await self.repository.forget_unused()
-                await self.repository.set_config("memd.prune", "")
-                self.exchange.must_prune = False
+            await self._finish_forgetting()
             if report.committed or report.received:
                 await self.repository.pack_if_needed()
             return report
@@ -229,8 +230,45 @@ class Replica:
             result = await self.exchange.purge(self._exchange_state(), path)
             await self._load()
             await self._describe()
-            await self.repository.forget_unused()
+            await self.exchange.prune()
             return result
+
+    async def forget(self, tombstones: Tombstones) -> None:
+        """Remove texts from the history, here and on the remote, and ask other machines to forget them; as `sync`."""
+        async with self._exclusive():
+            await self.repository.set_config("memd.prune", "true")
+            self.exchange.must_prune = True
+            await self._share(tombstones)
+        await self.sync(settle=True)
+
+    async def find_answers(self, tombstones: Tombstones) -> dict[str, int | None]:
+        """Look at the remote; return when other machines forgot texts, in epoch milliseconds, None for no answer."""
+        await self.sync()
+        answers, by_machine = dict[str, int | None](), self.exchange.forgotten.by_machine
+        for name in sorted({*self.exchange.machines, *by_machine} - {self.machine}):
+            command = ("log", "-1", "--format=%ct000", self._refs.get(TIP, ""), "--", FOLDER + name)
+            is_done = tombstones <= by_machine.get(name, frozenset())
+            answers[name] = int(await self.repository.git.text(*command) or 0) if is_done else None
+        return answers
+
+    async def _finish_forgetting(self) -> None:
+        """Delete what a rewritten history left, and answer new tombstones."""
+        forgotten, must_answer = self.exchange.forgotten, self.exchange.forgotten.is_open(self.machine)
+        if must_answer:
+            await self._forget(forgotten.known)
+        if (self.exchange.must_prune or must_answer) and await self.exchange.prune() and must_answer:
+            await self._share(forgotten.known)
+            await self.exchange.run(self._exchange_state(), look=False)
+            await self._load()
+
+    async def _share(self, tombstones: Tombstones) -> None:
+        """Commit tombstones as asked for or answered by this machine."""
+        known = self.exchange.forgotten.by_machine.get(self.machine, frozenset()) | tombstones
+        parents = [tip] if (tip := self._refs.get(TIP, "")) else []
+        content = {FOLDER + self.machine: json.encode(known)}
+        commit = await self.repository.commit(parents, content, "Forget texts\n", self._signature())
+        await self.repository.set_refs({TIP: commit, APPLIED: await self._applied_commit(commit)})
+        await self._load()
 
     # --- steps ----------------------------------------------------------------------------------------
 
@@ -241,6 +279,7 @@ class Replica:
             self._loaded_tip = refs.get(TIP, "")
             tree = await self.repository.tree(refs.get(TIP, ""))
             self._files = {path: entry.oid for path, entry in tree.items() if is_tracked(path)}
+            self.exchange.forgotten = await read_forgotten(self.repository, tree)
             self._ledger = tree[LEDGER].oid if LEDGER in tree else ""
             self._names = LocalNames(self._files, is_folding=self._is_folding)
         self._refs = refs

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import socket
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
 import trio
@@ -21,6 +21,7 @@ from memd_client.errors import MemdError, RemoteUnknownError
 from memd_client.messages import RemoteStatus
 
 if TYPE_CHECKING:
+    from memd.replication.forgotten import Tombstones
     from memd.replication.git.repository import Repository
     from memd.replication.runner import ReplicaRunner
 
@@ -46,12 +47,14 @@ class Replicas:
     Attributes:
         running: The runner of each open replica, by agent.
         broken: Why a replica could not be opened, by agent.
+        forget: Lets this machine forget what tombstones stand for, as `Replica` needs it.
         host: The name of this machine; in a remote that has another machine of this name, a number follows.
     """
 
     def __init__(self, agents: AgentRegistry, clock: Clock) -> None:
         self.agents = agents
         self.host = machine_name(socket.gethostname())
+        self.forget: Callable[[Tombstones], Awaitable[None]] = _forget_later
         self.running: dict[str, ReplicaRunner] = {}
         self.broken: dict[str, MemdError] = {}
         self._clock = clock
@@ -173,6 +176,7 @@ class Replicas:
                 lambda: self.agents.agent(name),
                 machine,
                 self._clock,
+                lambda tombstones: self.forget(tombstones),
                 is_folding=folding,
             )
             await replica.load()
@@ -224,6 +228,11 @@ class Replicas:
                     runner.on_network()
         finally:
             monitor.close()
+
+
+async def _forget_later(_: Tombstones) -> None:
+    """Stand for what forgets on this machine until the daemon has it: the next sync asks again."""
+    raise MemdError("the daemon is still starting")
 
 
 def machine_name(host: str) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from typing import Final, NamedTuple
 
 import trio
 
-from memd.replication.git.program import failed
-from memd.replication.git.repository import EMPTY_ID, WORK, Repository
+from memd.replication.git.program import Git, failed
+from memd.replication.git.repository import EMPTY_ID, WORK, Repository, in_batches, parse_objects
 
 TIMEOUT_S: Final = 600.0
 
@@ -57,13 +58,45 @@ def _reached(names: set[str], steps: set[tuple[str, str]]) -> set[str]:
     return reached
 
 
-async def rewrite_without(repository: Repository, tip: str, is_purged: Callable[[str, str], bool]) -> str:
+async def find_objects(git: Git, has: Callable[[str], bool], *commits: str) -> tuple[set[str], str]:
+    """Return the ids of contents, folders and commits that `has` finds a text in, and a hash of what was read.
+
+    Read is what `rev-list` names for commits; without commits, all objects, also those that nothing leads to.
+    """
+    every = () if commits else ("--batch-all-objects",)
+    options = ("--objects", "--no-object-names")
+    ids = await git.run("rev-list", *options, *commits, timeout_s=TIMEOUT_S) if commits else b""
+    listing = await git.run("cat-file", "--batch-check", *every, stdin=ids, timeout_s=TIMEOUT_S)
+    rows, found = listing.splitlines(), set[str]()
+    for batch in in_batches(rows, lambda row: int(row.split()[2])):
+        ids = b"".join(row.split()[0] + b"\n" for row in batch)
+        output = await git.run("cat-file", "--batch", stdin=ids, timeout_s=TIMEOUT_S)
+        found |= await trio.to_thread.run_sync(_objects_with, output, has)
+    return found, hashlib.sha256(listing).hexdigest()
+
+
+def _objects_with(output: bytes, has: Callable[[str], bool]) -> set[str]:
+    """Return the objects in the output of `cat-file --batch` that `has` finds a text in: not in names of authors."""
+    texts = (
+        (oid, data.partition(b"\n\n")[2] if kind == b"commit" else data)
+        for oid, kind, data in parse_objects(output)
+    )
+    return {oid for oid, data in texts if has(data.decode("utf-8", "replace"))}
+
+
+async def rewrite_without(
+    repository: Repository,
+    tip: str,
+    is_purged: Callable[[str, str], bool],
+    mask: Callable[[str], str] = str,
+) -> str:
     """Return a new commit whose history is that of another one, without some files.
 
     Args:
         repository: Has the history.
         tip: Its last commit.
         is_purged: Returns whether a content is left out, from its path and its id ("" for a deletion).
+        mask: Returns the new text of a message.
 
     Raises:
         GitFailedError: The history can't be read or written.
@@ -72,7 +105,7 @@ async def rewrite_without(repository: Repository, tip: str, is_purged: Callable[
     exported = await repository.git.run(
         "fast-export", "--no-data", "--signed-tags=strip", "--reencode=no", WORK, timeout_s=TIMEOUT_S
     )
-    stream, mark = await trio.to_thread.run_sync(_without, exported, is_purged)
+    stream, mark = await trio.to_thread.run_sync(_without, exported, is_purged, mask)
     if not mark:
         raise failed("fast-export", "the history has no commits")
     stream += b"get-mark " + mark + b"\ndone\n"
@@ -81,7 +114,9 @@ async def rewrite_without(repository: Repository, tip: str, is_purged: Callable[
     return output.decode("ascii").strip()
 
 
-def _without(exported: bytes, is_purged: Callable[[str, str], bool]) -> tuple[bytes, bytes]:
+def _without(
+    exported: bytes, is_purged: Callable[[str, str], bool], mask: Callable[[str], str]
+) -> tuple[bytes, bytes]:
     """Return a stream for fast-import without some files, and the mark of its last commit."""
     result = bytearray()
     mark = b""
@@ -93,7 +128,9 @@ def _without(exported: bytes, is_purged: Callable[[str, str], bool]) -> tuple[by
         at = end + 1
         if line.startswith(b"data "):
             size = int(line[5:])
-            result += line + b"\n" + exported[at : at + size]
+            text = mask(exported[at : at + size].decode("utf-8", "surrogateescape"))
+            data = text.encode("utf-8", "surrogateescape")
+            result += b"data %d\n" % len(data) + data
             at += size
         elif line.startswith(b"mark "):
             mark = line[5:]

@@ -6,12 +6,13 @@ import os
 import re
 from collections.abc import Mapping
 from enum import Enum
+from pathlib import Path
 from typing import Final
 
 import trio
 from msgspec import Struct, field
 
-from memd.replication.git.program import GitResult, failed, one_message, ssh_command, without_password
+from memd.replication.git.program import Git, GitResult, failed, one_message, ssh_command, without_password
 from memd.replication.git.repository import INCOMING, Repository
 from memd_client.errors import (
     BadParamsError,
@@ -22,6 +23,11 @@ from memd_client.errors import (
 
 LOOK_TIMEOUT_S: Final = 30.0
 TRANSFER_TIMEOUT_S: Final = 300.0
+
+PUSH_GRACE_S: Final = 3
+"""Age from which unused objects are deleted in a folder: another machine may be about to refer to younger ones."""
+
+_NO_TRANSFER: Final = {"GIT_NO_LAZY_FETCH": "1", "GIT_ALLOW_PROTOCOL": "none"}
 
 BRANCH: Final = "refs/heads/memd/"
 """Branches of agents' memory on the remote; the id of the agent follows."""
@@ -82,6 +88,8 @@ _DAMAGED_THERE = "corruption on the remote"
 _STALE = re.compile(
     r"fetch first|non-fast-forward|stale info|failed to update ref|cannot lock ref|incorrect old value"
 )
+_OVERTAKEN = re.compile(r"stale info|is at [0-9a-f]+ but expected")
+"""The same for a push that replaces the history."""
 
 
 class RemoteHeads(Struct, frozen=True):
@@ -116,7 +124,7 @@ class GitRemote:
         self._repository = repository
         self._agent = agent_id
         self._ssh = ""
-        self._is_folder = False
+        self._folder = ""
 
     def __repr__(self) -> str:
         return f"<Remote {self.shown}>"
@@ -211,9 +219,24 @@ class GitRemote:
         if not reason:
             return PushOutcome.DONE
         self.refusal = one_message(f"{reason}\n{result.errors}")
-        if _STALE.search(reason) and (force_from is None or "stale info" in reason):
+        pattern, text = (_STALE, reason) if force_from is None else (_OVERTAKEN, reason + result.errors)
+        if pattern.search(text):
             return PushOutcome.STALE
         return PushOutcome.REFUSED
+
+    async def forget_unused(self) -> Git | None:
+        """Delete unused objects of a remote in a folder, without running its programs; return commands on it."""
+        path = self._folder.removeprefix("file://")
+        places = (Path(path + end) for end in ("/.git", "", ".git") if path)
+        if (directory := next((place for place in places if (place / "HEAD").is_file()), None)) is None:
+            return None
+        git = Git(directory, "git")
+        if not await git.answer("config", "--get-all", "gc.recentObjectsHook"):
+            await trio.sleep(PUSH_GRACE_S + 1)
+            await git.attempt("reflog", "expire", "--expire=now", "--expire-unreachable=now", self.branch)
+            command = ("gc", "--quiet", f"--prune={PUSH_GRACE_S}.seconds.ago")
+            await git.attempt(*command, timeout_s=TRANSFER_TIMEOUT_S, environ=_NO_TRANSFER)
+        return git
 
     async def agents(self) -> dict[str, str]:
         """Return the ids of all agents whose memory the remote has, with their commits."""
@@ -234,7 +257,7 @@ class GitRemote:
             )
             self._ssh = ssh_command(configured)
             address = await self._repository.git.attempt("ls-remote", "--get-url", "--", self.url)
-            self._is_folder = is_folder(address.text)
+            self._folder = address.text if is_folder(address.text) else ""
         environ = (
             {}
             if os.environ.get("GIT_SSH") and "GIT_SSH_COMMAND" not in os.environ
@@ -242,7 +265,7 @@ class GitRemote:
         )
         command, *rest = arguments
         far = "receive-pack" if command == "push" else "upload-pack"
-        options = [f"--{far}={_FAR_GIT} {far}"] if self._is_folder else []
+        options = [f"--{far}={_FAR_GIT} {far}"] if self._folder else []
         return await self._repository.git.attempt(
             command, *options, *rest, timeout_s=timeout_s, file_limit_bytes=limit_bytes, environ=environ
         )

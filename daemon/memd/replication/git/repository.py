@@ -245,16 +245,10 @@ class Repository:
         output = await self.git.run(
             "cat-file", "--batch", stdin="".join(f"{oid}\n" for oid in wanted).encode()
         )
-        contents: dict[str, bytes] = {}
-        at = 0
+        contents = {oid: data for oid, kind, data in parse_objects(output) if kind == b"blob"}
         for oid in wanted:
-            end = output.find(b"\n", at)
-            head = output[at:end].split()
-            if end < 0 or len(head) != 3 or head[1] != b"blob":
+            if oid not in contents:
                 raise GitFailedError(f"the repository lacks a content it names ({oid[:12]})")
-            size = int(head[2])
-            contents[oid] = output[end + 1 : end + 1 + size]
-            at = end + 1 + size + 1
         return contents
 
     async def renames(self, before: str, after: str) -> dict[str, str]:
@@ -327,7 +321,10 @@ class Repository:
             await self.git.attempt("gc", "--quiet", "--prune=1.hour.ago", timeout_s=600)
 
     async def forget_unused(self) -> None:
-        """Delete every object that no reference leads to."""
+        """Delete every object that neither a reference of use nor the last applied commit leads to."""
+        for name in (WORK, INCOMING):
+            await self.git.run("update-ref", "-d", name)
+        await self.refresh_index(APPLIED)
         await self.git.run("reflog", "expire", "--expire=now", "--all")
         await self.git.run("gc", "--quiet", "--prune=now", timeout_s=600)
 
@@ -387,6 +384,18 @@ def in_batches(files: Iterable[T], size_of: Callable[[T], int]) -> Iterator[list
             batch, size = [], 0
     if batch:
         yield batch
+
+
+def parse_objects(output: bytes) -> Iterator[tuple[str, bytes, bytes]]:
+    """Yield the id, kind and content of the objects in the output of `cat-file --batch`, without missing ones."""
+    at = 0
+    while (end := output.find(b"\n", at)) >= 0:
+        head = output[at:end].split()
+        at = end + 1
+        if len(head) == 3:
+            size = int(head[2])
+            yield head[0].decode(), head[1], output[at : at + size]
+            at += size + 1
 
 
 def _names(folder: Path) -> list[str]:

@@ -17,6 +17,7 @@ from memd.agents.agent import Agent
 from memd.agents.registry import AgentRegistry
 from memd.forget import places
 from memd.forget.places import ForgetPlan, Place
+from memd.forget.remotes import HISTORY, Runners, must_share, share_forget, visit_history
 from memd.index.forgetting import count_by_path
 from memd.index.transcripts import find_session
 from memd.lifecycle.facts import lines as fact_lines
@@ -33,11 +34,11 @@ from memd.sources.read import read_file
 from memd.sources.retained import DAY_MS
 from memd.system.clock import wall_clock_ms
 from memd.system.log import log
-from memd.text.forgotten import MARKER, is_too_short
+from memd.text.forgotten import MARKER, Tombstone, is_too_short
 from memd.text.query.keywords import plan_match
 from memd.text.query.word_forms import has_words
 from memd.text.tokens import split_words
-from memd_client.errors import BadParamsError, FileMissingError
+from memd_client.errors import BadParamsError, FileMissingError, MemdError
 from memd_client.messages import (
     ForgetParams,
     ForgetPlace,
@@ -46,6 +47,9 @@ from memd_client.messages import (
     ForgetStatement,
     SearchParams,
 )
+
+ANSWER_TIMEOUT_S = 20.0
+"""How long a receipt waits for other machines; later answers are added to it."""
 
 UNREACHABLE = Path(__file__).with_name("unreachable.txt").read_text("utf-8").splitlines()
 MIN_LINE_WORDS, MAX_HITS = 4, 30
@@ -65,10 +69,11 @@ class ForgetTarget(Struct):
 class ForgetService:
     """The forgets of this machine. `places` are visited in order; the index is last, because it is read from others."""
 
-    def __init__(self, registry: AgentRegistry, recalls: RecallLog) -> None:
+    def __init__(self, registry: AgentRegistry, recalls: RecallLog, replicas: Runners) -> None:
+        self._replicas, history = replicas, partial(visit_history, replicas)
         self._registry, self._recalls, self._lock = registry, recalls, trio.Lock()
         self._file, self._trash = registry.forgotten, registry.state_dir / "memory" / TRASH
-        visits = places.visit_notes, places.visit_copies, places.visit_recalls, places.visit_index
+        visits = places.visit_notes, places.visit_copies, places.visit_recalls, history, places.visit_index
         self.places: list[Place] = [*visits]
 
     async def answer(self, params: ForgetParams) -> ForgetReply:
@@ -88,7 +93,9 @@ class ForgetService:
             self._file.forgets.append(forget)
             await self._save(forget, forget.receipt)
             await self._finish(forget, texts)
-            return replace(reply, receipts=[forget.receipt])
+        if params.everywhere:
+            await self._share(forget, ANSWER_TIMEOUT_S)
+        return replace(reply, receipts=[forget.receipt])
 
     async def tidy(self) -> None:
         """Finish what a kill interrupted, and empty the trash whose time is over."""
@@ -105,12 +112,35 @@ class ForgetService:
                 except Exception as error:  # noqa: BLE001 - the daemon must run, and the text stays masked
                     log.warning("forget.not_finished", receipt=receipt.id, error=type(error).__name__)
 
+    async def learn(self, tombstones: frozenset[Tombstone]) -> None:
+        """Forget on this machine what other machines forgot everywhere; raise if that isn't finished."""
+        async with self._lock:
+            if new := tombstones.difference(*map(self._file.salted, self._file.forgets)):
+                receipt = ForgetReceipt(
+                    fact_lines.new_id(wall_clock_ms()), "text", wall_clock_ms(), texts=len(new)
+                )
+                self._file.forgets.append(Forget(receipt, list(new)))
+                await self._save(self._file.forgets[-1], receipt)
+        await self.tidy()
+        if any(forget.receipt.state == "pending" for forget in self._file.forgets):
+            raise MemdError("a text that another machine forgot could not be forgotten here yet")
+
+    async def share(self) -> None:
+        """Finish what remotes and other machines have not forgotten."""
+        for forget in filter(must_share, self._file.forgets):
+            await self._share(forget, 0)
+
+    async def _share(self, forget: Forget, wait_s: float) -> None:
+        await self._save(forget, await share_forget(self._file, forget, self._replicas, wait_s))
+
     async def _undo(self, receipt: str) -> ForgetReply:
         """Lift the tombstones of a receipt, of the newest one if empty, and restore notes that are in the trash."""
         forgets = [forget for forget in self._file.forgets if forget.receipt.state != "undone"]
         forget = next((one for one in reversed(forgets) if receipt in ("", one.receipt.id)), None)
         if forget is None:
             raise _wrong("receipt", "there is no such receipt", "run `memctl forget --receipts`")
+        if any(row.place == HISTORY for row in forget.receipt.places):
+            raise _wrong("receipt", "other machines have forgotten it too", "write it again in other words")
         await self._save(forget, replace(forget.receipt, state="undone", trash_until_ms=0))
         await trio.to_thread.run_sync(places.restore_notes, self._trash / forget.receipt.id)
         await places.read_again(self._plan(forget).agents, lambda text: text.count(MARKER))

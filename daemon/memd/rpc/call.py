@@ -98,14 +98,21 @@ class DaemonContext:
                 ForgetService,
             )  # not at the start: it imports what finds statements
 
-            self._forgets = ForgetService(registry, self.recalls)
+            self._forgets = ForgetService(
+                registry, self.recalls, self.replicas.running if self.replicas else {}
+            )
         return self._forgets
 
     async def tidy_forgets(self, registry: AgentRegistry) -> None:
         """Finish interrupted forgets at the start, and empty their trash each hour, until cancelled."""
+        if self.replicas is not None:
+            self.replicas.forget = lambda tombstones: self.forgets(registry).learn(tombstones)
         while True:
             if registry.forgotten.forgets:
                 await self.forgets(registry).tidy()
+                if self.replicas is not None:
+                    await self.replicas.wait_opened()
+                await self.forgets(registry).share()
             await trio.sleep(TIDY_INTERVAL_S)
 
     @property

@@ -33,6 +33,7 @@ PATTERNS: Final[dict[str, tuple[str, ...]]] = {
     "remote": ("state/memory/remotes/*.git/*",),
     "conflicts": ("state/workspace/memory/conflicts/*",),
     "forgotten": ("state/memory/forgotten.json",),
+    "released lines": ("state/memory/memd-trust.json",),
     "trash": ("state/memory/forgotten/*/*",),
     "recalls": ("state/memory/recalls*.jsonl",),
     "accounts": ("state/memory/memd-accounts.json",),

@@ -90,6 +90,7 @@ def test_all_commands_are_local_or_need_only_the_daemon() -> None:
         "facts",
         "files",
         "fix",
+        "forget",
         "get",
         "handoff",
         "help",

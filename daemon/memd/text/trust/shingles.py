@@ -45,6 +45,9 @@ _SIGN = re.compile(r"[^\w\s]")
 _UNSEEN = re.compile(
     "[\xad\u034f\u061c\u115f\u1160\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff]"
 )
+_WRITTEN = re.compile(r"\\udb40\\udc([0-7][0-9a-f])|\\u(?:00ad|061c|200[b-f]|202[a-e]|206[0-9a-f]|feff)")
+"""How memd writes such characters and invisible tags out."""
+
 _TAGS = {0xE0000 + code: code for code in range(0x20, 0x7F)}
 _FACTORS = np.array(
     [0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9, 0xD6E8FEB86659FD93, 0xA0761D6478BD642F],
@@ -110,6 +113,8 @@ def _plain(text: str) -> str:
     """Return a text as a reader sees it: without entities, invisible characters and forms of letters."""
     if "&" in text:
         text = html.unescape(text)
+    if "\\u" in text:
+        text = _WRITTEN.sub(lambda match: chr(int(match[1], 16)) if match[1] else "", text)
     if not text.isascii():
         text = unicodedata.normalize("NFKC", _UNSEEN.sub("", text.translate(_TAGS)))
     return text

@@ -212,6 +212,7 @@ def test_undo_restores_notes_from_the_trash_with_later_changes() -> None:
             assert not (home.state / "memory" / "forgotten" / receipt.id).exists()
 
 
+@pytest.mark.long
 def test_text_in_a_note_that_cant_be_changed_is_masked_and_reported(home: ForgetfulHome) -> None:
     (home.vault / "people.md").write_text(f"{SECRET}\n")
     folder = os.open(home.vault, os.O_RDONLY)

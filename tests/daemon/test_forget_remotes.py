@@ -68,6 +68,7 @@ def test_fact_in_five_places_on_two_machines_is_forgotten_with_one_command() -> 
         git_in(hub.path, "fsck", "--full", "--strict")
 
 
+@pytest.mark.long
 def test_machine_that_was_away_comes_back_with_the_note_and_forgets_it() -> None:
     with forgetful_machines(3) as ((laptop, server, desk), hub):
         fill(laptop, server, hub.url)

@@ -180,6 +180,7 @@ async def test_other_machine_forgets_at_its_next_sync_and_answers(tmp_path: Path
         fsck(laptop.repository.directory, server.repository.directory, hub.path)
 
 
+@pytest.mark.long
 async def test_machine_that_was_offline_does_not_bring_a_forgotten_text_back(tmp_path: Path) -> None:
     async with bare_machines(tmp_path, "laptop", "server", "desk") as ((laptop, server, desk), hub):
         laptop.note("MEMORY.md", f"- {SECRET}\n- stays\n")
@@ -206,6 +207,7 @@ async def test_machine_that_was_offline_does_not_bring_a_forgotten_text_back(tmp
         fsck(hub.path)
 
 
+@pytest.mark.long
 async def test_text_that_an_earlier_release_pushes_again_is_removed_by_the_next_machine(
     tmp_path: Path,
 ) -> None:
@@ -221,6 +223,7 @@ async def test_text_that_an_earlier_release_pushes_again_is_removed_by_the_next_
         assert objects_with(hub.path, "4711") == objects_with(laptop.repository.directory, "4711") == 0
 
 
+@pytest.mark.long
 async def test_two_machines_that_forget_at_once_learn_both_texts(tmp_path: Path) -> None:
     other = "the alarm is off on sundays only"
     async with bare_machines(tmp_path, "laptop", "server") as ((laptop, server), hub):
@@ -245,6 +248,7 @@ async def test_two_machines_that_forget_at_once_learn_both_texts(tmp_path: Path)
             assert objects_with(directory, "4711") == objects_with(directory, "sundays") == 0
 
 
+@pytest.mark.long
 async def test_names_and_messages_with_a_forgotten_text_leave_the_history(tmp_path: Path) -> None:
     async with bare_machines(tmp_path, "laptop") as ([laptop], hub):
         laptop.note("memory/vault-code-4711-blue-heron.md", "what it opens\n")
@@ -261,6 +265,7 @@ async def test_names_and_messages_with_a_forgotten_text_leave_the_history(tmp_pa
         assert laptop.text("MEMORY.md") == "stays\n"
 
 
+@pytest.mark.long
 async def test_remote_that_refuses_a_rewritten_history_still_receives_notes(tmp_path: Path) -> None:
     async with bare_machines(tmp_path, "laptop") as ([laptop], hub):
         laptop.note("MEMORY.md", f"- {SECRET}\n- stays\n")
@@ -280,6 +285,7 @@ async def test_remote_that_refuses_a_rewritten_history_still_receives_notes(tmp_
         assert objects_with(hub.path, "4711") == 0
 
 
+@pytest.mark.long
 async def test_machine_that_a_purge_overtakes_does_not_bring_the_history_back(tmp_path: Path) -> None:
     async with bare_machines(tmp_path, "laptop", "server") as ((laptop, server), hub):
         laptop.note("MEMORY.md", f"- {SECRET}\n- stays\n")

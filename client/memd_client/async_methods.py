@@ -919,7 +919,7 @@ class AsyncMethods:
         release: Sequence[str] | None = None,
         limit: int = 1_000,
     ) -> TrustReply:
-        """Return the lines that are withheld, or change which lines of a note are released, for commands of the user.
+        """List withheld lines, or change which lines of a file are released.
 
         Args:
             path: Only lines of this file; None: of all files.

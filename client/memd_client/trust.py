@@ -13,7 +13,7 @@ ReleasedLines = Annotated[list[Annotated[str, Meta(max_length=1_000_000)]], Meta
 
 
 class TrustParams(Record, frozen=True):
-    """Return the lines that are withheld, or change which lines of a note are released, for commands of the user.
+    """List withheld lines, or change which lines of a file are released.
 
     Attributes:
         path: Only lines of this file; None: of all files.

@@ -349,7 +349,8 @@ def client_of_old_index() -> Any:
         later = [str(row[1]) for row in db.execute("PRAGMA table_info(transcripts)")][4:]
         db.execute(
             "DROP INDEX transcripts_by_session; DROP TABLE chunk_times; DROP VIEW steps; DROP TABLE work;"
-            "DROP TABLE work_sessions; DROP TABLE work_fts"
+            "DROP TABLE work_sessions; DROP TABLE work_fts; DROP TABLE origins; DROP TABLE fetched;"
+            "ALTER TABLE chunks DROP COLUMN origins"
         )
         db.execute("PRAGMA user_version = 4")
         for column in later:

@@ -1719,7 +1719,7 @@ export interface UsageReply {
 }
 
 /**
- * Return the lines that are withheld, or change which lines of a note are released, for commands of the user.
+ * List withheld lines, or change which lines of a file are released.
  */
 export interface TrustParams {
   /** Only lines of this file; null: of all files. */

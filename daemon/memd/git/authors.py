@@ -65,7 +65,10 @@ class Authors:
 
     def lowered(self, path: str, location: str, text: str, origins: LineOrigins) -> LineOrigins:
         """Return the origins of the lines of a note, by its path in the index and its location."""
-        location = os.path.realpath(location)  # of its folder: a note is no link
+        try:
+            location = os.path.realpath(location)  # of its folder: a note is no link
+        except OSError:  # its folder was replaced meanwhile
+            return origins
         repository = find_repository(os.path.dirname(location))
         roots = {repository: repository.root} if repository else {}
         if location.startswith(f"{self._workspace}/") and os.path.exists(self._replica):

@@ -47,7 +47,7 @@ class ForgottenFile:
         self._cache: dict[str, Forgotten] = {}
         try:
             self._file = msgspec.json.decode(load_whole(self._path, MAX_FILE_BYTES), type=_File)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             pass
         except (OSError, ValueError) as error:
             hint = "restore it from a backup; if you remove it, forgotten texts come back"

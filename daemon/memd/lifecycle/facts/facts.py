@@ -60,6 +60,9 @@ from memd_client.facts import (
     SkippedMessage,
 )
 
+JUDGING_S = 0.2
+"""How long a request waits for an index that is being opened: without it, facts have no origin but `agent`."""
+
 MAX_CANDIDATES, MIN_CANDIDATE_SCORE = 5, 0.3
 """Limit and lowest score of the candidates for a query without a clear match."""
 
@@ -262,7 +265,7 @@ class Facts:
     async def _judged(self, facts: Sequence[Fact]) -> list[Fact]:
         """Return facts with their origins; if the index can't be read, as they are."""
         origins = dict[str, LineOrigins]()
-        with suppress(MemdError):
+        with suppress(MemdError), trio.move_on_after(JUDGING_S):
             paths = {fact.path for fact in facts}
             origins = await self._agent.perform(partial(current_origins, paths=paths))
         return [

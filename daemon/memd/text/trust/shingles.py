@@ -6,7 +6,6 @@ zero-width characters, wide letters and invisible tags make no difference.
 
 from __future__ import annotations
 
-import html
 import re
 import unicodedata
 import zlib
@@ -112,6 +111,8 @@ def _is_repeated(words: Sequence[bytes], is_known: Callable[[int], bool]) -> boo
 def _plain(text: str) -> str:
     """Return a text as a reader sees it: without entities, invisible characters and forms of letters."""
     if "&" in text:
+        import html  # 0.4 MB of names, which an idle daemon doesn't need
+
         text = html.unescape(text)
     if "\\u" in text:
         text = _WRITTEN.sub(lambda match: chr(int(match[1], 16)) if match[1] else "", text)

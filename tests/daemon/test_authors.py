@@ -42,11 +42,16 @@ def test_pulled_line_of_another_author_is_outside(tmp_path: Path) -> None:
         theirs, ours = tmp_path / "theirs", machine.workspace
         machine.note("MEMORY.md", "# Memory\n\n- the lease ends in May\n")
         git(ours, "init", "--quiet")
+        for name in ("name", "email"):
+            git(ours, "config", f"user.{name}", "ann" if name == "name" else "ann@example.org")
         git(ours, "add", "MEMORY.md")
         git(ours, "commit", "--quiet", "-m", "mine")
         assert origin_of(machine, "lease")[0] == "agent"
+        machine.note("memory/gnu.md", "# Gnu\n\n- feed the gnu at nine\n")
+        git(ours, "add", "memory/gnu.md")
+        git(ours, "commit", "--quiet", "-m", "here, under another name", who="mallory")
+        assert origin_of(machine, "feed gnu nine")[0] == "outside"
         git(tmp_path, "clone", "--quiet", str(ours), "theirs")
-        (theirs / "memory").mkdir()
         (theirs / "memory" / "zebra.md").write_text(f"# Zebra\n\n{EVIL}\n")
         git(theirs, "add", "-A", who="bob")
         git(theirs, "commit", "--quiet", "-m", "theirs", who="bob")

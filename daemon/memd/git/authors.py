@@ -26,6 +26,7 @@ LONG_BYTES = (
 )
 UNREAD = "in a repository whose history can't be read completely"
 _USER = re.compile(r"\0(?:(?:user|author)\.(?:email|name)|memd\.[^\0\n]+\.author)\n([^\0]+)")
+_ADDRESS = re.compile(r"\0user\.email\n([^\0\n]*)")
 
 
 class _Commits(Struct):
@@ -112,8 +113,10 @@ class Authors:
 def _read(checkout: Checkout, old: _Commits) -> _Commits:
     """Return the commits of other people, read again if there are others than before; raise `GitError`."""
     until_s = time.monotonic() + DEADLINE_S
-    names = _USER.findall("\0" + checkout.run("config", "--list", "-z") + checkout.run(*WORDS["reflog"]))
-    user = {name.strip().casefold() for name in names} - {""}
+    user = _names_in(checkout.run("config", "--list", "-z"))
+    if not user:  # several people may have committed here, and then nothing tells who is the user
+        output = checkout.run(*WORDS["reflog"])
+        user = _names_in(output) if len({*_ADDRESS.findall(output)}) == 1 else user
     rows = [row.partition(" ")[::2] for row in checkout.run(*WORDS["authors"]).split("\n") if row]
     others = {author for _, author in rows if user.isdisjoint(author.casefold().split("\x02"))}
     is_unknown = not user and len(others) == 1  # nothing tells whether the author is the user
@@ -131,6 +134,10 @@ def _read(checkout: Checkout, old: _Commits) -> _Commits:
                 new.files[path] |= keys
                 new.days.update(dict.fromkeys(keys, day))
     return new
+
+
+def _names_in(output: str) -> set[str]:
+    return {name.strip().casefold() for name in _USER.findall(f"\0{output}")} - {""}
 
 
 def _parse(patches: str) -> Iterator[tuple[str, str, set[int], set[int]]]:

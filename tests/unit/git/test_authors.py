@@ -335,6 +335,15 @@ def test_without_identity_who_committed_here_is_the_user(pair: Colleagues, home:
     assert names(pair_note) == ["outside"]
 
 
+def test_person_who_committed_here_under_another_name_is_not_the_user(pair: Colleagues, home: Path) -> None:
+    commit(pair.ours, "own.md", "mine\n")
+    commit(pair.ours, "plan.md", EVIL + "\n", ("eve", "eve@laptop"))
+    assert names(pair.ours / "own.md") == ["user"]
+    assert names(pair.ours / "plan.md") == ["outside"]
+    (home / ".gitconfig").unlink()
+    assert names(pair.ours / "plan.md", Authors()) == ["outside"]
+
+
 def test_without_identity_a_single_author_is_unknown_and_several_are_outside(
     pair: Colleagues, home: Path
 ) -> None:

@@ -34,6 +34,10 @@ NODE_CALL_OPTIONS: Final = {
 """Options of a call in Node without an argument of that name in Python, and why."""
 
 NODE_EXPORTS: Final = {
+    **dict.fromkeys(
+        ("OUTSIDE_NOTICE", "labelledHit", "outsideBlock", "textOfGet"),
+        "Python has them in memd_client.escaping and memd_client.hit_text",
+    ),
     "ERROR_CODES": "Python has a class per code, in memd_client.errors",
     "packVectors": "numpy and array pack vectors in Python",
     "unpackVectors": "numpy and array unpack vectors in Python",

@@ -71,7 +71,7 @@ PARAMS: Final[dict[str, dict[str, Any]]] = {
     },
     "hook_log": {"limit": 2},
     "usage": {"since": "30d", "limit": 2},
-    "forget": {"action": "find", "target": "Anna lives in Lisbon", "everywhere": False},
+    "forget": {"action": "receipts", "everywhere": False},
     "trust": {"limit": 2},
     "append_note": {"text": "The staging gateway listens on 8443.", "key": "run:17", "date": "2026-01-16"},
     "memory_store": {

@@ -12,7 +12,7 @@ const REPLY_MARGIN_MS = 5_000;
 /** Shortest timeout of `session_ended`: a chat model may choose the name of the note. */
 const SESSION_ENDED_MS = 30_000;
 
-/** Shortest timeout of `remote` if it exchanges data with a remote. */
+/** Shortest timeout of `forget`, and of `remote` if it exchanges data with a remote. */
 const REMOTE_MS = 900_000;
 
 /** Requests whose timeout restarts with each progress. */
@@ -43,6 +43,7 @@ const WRITING = {
   memory_store: ({ id }) => isGiven(id),
   memory_edit: () => false,
   memory_forget: () => false,
+  forget: ({ action }) => !isGiven(action) || action === "find" || action === "receipts",
   compaction_done: ({ session_key, compaction_count }) => !session_key || isGiven(compaction_count),
   hook: () => false,
   subscribe: () => false,
@@ -75,6 +76,7 @@ export function replyTimeout(name, params, callMs, clientMs) {
   if (renewsDeadline) minTimeoutMs = PROGRESS_TIMEOUT_MS;
   else if (name === "session_ended") minTimeoutMs = SESSION_ENDED_MS;
   else if (name === "remote" && isGiven(params.action) && params.action !== "status") minTimeoutMs = REMOTE_MS;
+  else if (name === "forget") minTimeoutMs = REMOTE_MS;
   else if (name === "sources" && params.action === "forget") minTimeoutMs = REMOTE_MS;
   else if (typeof params.deadline_ms === "number") minTimeoutMs = params.deadline_ms + REPLY_MARGIN_MS;
   return { deadlineMs: Math.max(clientMs, minTimeoutMs), renewsDeadline };

@@ -55,6 +55,12 @@ export const DEFINITIONS = [
             "What to search: memory (notes), sessions (past conversations), wiki (wikis of other plugins) or all. " +
             "Notes and what is indexed of conversations if left out.",
         },
+        origin: {
+          type: "string",
+          enum: ["user", "agent", "program", "outside"],
+          description:
+            "Only the words of: user, agent, program (tool output) or outside (web pages, mail, other people). All if left out.",
+        },
       },
       required: ["query"],
       additionalProperties: false,

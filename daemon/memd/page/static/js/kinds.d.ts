@@ -55,7 +55,7 @@ export interface Hit {
   session?: Session | null;
   /** Start and end of each matched term in `snippet`, in characters. */
   spans: [number, number][];
-  date: string; heading: string; is_cut_above: boolean; is_cut_below: boolean; currency?: Currency | null;
+  date: string; heading: string; is_cut_above: boolean; is_cut_below: boolean; currency?: Currency | null; origin: string; origin_reason: string;
 }
 
 /** Why there are no hits. */

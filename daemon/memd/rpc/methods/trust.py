@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import islice
 
+import trio
+
 from memd.agents.open_agent import OpenAgent
 from memd.index.origins import find_outside, load_lines
 from memd.index.transcripts import load_line_maps
@@ -27,14 +29,16 @@ async def _answer(opened: OpenAgent, params: TrustParams) -> TrustReply:
     if path is not None and path not in opened.text.rows:
         raise FileMissingError(f"{path} is not indexed", data={"path": path})
     if path is not None and params.release is not None:
-        opened.allowed.change(path, params.release)
+        change = partial(opened.allowed.change, path, params.release)
+        await trio.to_thread.run_sync(change, limiter=opened.disk)
         opened.rows.expire(path)
         await opened.text.sync()
 
     def find(db: Database) -> list[WithheldLine]:
         return list(islice(_find_withheld(path, db), params.limit))
 
-    return TrustReply(opened.agent_id, await opened.index_file.read(find), opened.allowed.counts())
+    released = await trio.to_thread.run_sync(opened.allowed.counts, limiter=opened.disk)
+    return TrustReply(opened.agent_id, await opened.index_file.read(find), released)
 
 
 def _find_withheld(wanted: str | None, db: Database) -> Iterator[WithheldLine]:

@@ -205,7 +205,8 @@ def check_files(plan: ForgetPlan) -> Iterator[ForgetCheck]:
     for path in sorted(paths):
         with suppress(OSError, EOFError, zlib.error):
             if path.is_file() and not path.is_symlink():
-                digest, count, tail = hashlib.sha256(path.read_bytes()).hexdigest(), 0, b""
+                with path.open("rb") as whole:  # an index may be larger than the RAM
+                    digest, count, tail = hashlib.file_digest(whole, "sha256").hexdigest(), 0, b""
                 with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
                     while block := file.read(BLOCK_BYTES):
                         data = tail + block

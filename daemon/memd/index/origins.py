@@ -58,7 +58,8 @@ def find_outside(db: Database) -> list[tuple[str, int, LineOrigins]]:
     """Return (path, time of the last change, origins) of the files with outside lines, the newest first."""
     rows = db.execute(
         """SELECT path, mtime_ns / 1000000 FROM origins JOIN files USING (path)
-           WHERE reasons <> '' OR default_origin = 3 ORDER BY mtime_ns DESC, path"""
+           WHERE reasons <> '' OR default_origin = ? ORDER BY mtime_ns DESC, path""",
+        (OUTSIDE,),
     ).fetchall()
     known = load_origins(db, [str(path) for path, _ in rows])
     files = [(str(path), int(str(time_ms)), known[str(path)]) for path, time_ms in rows]
@@ -88,8 +89,8 @@ def forget_origins(db: Database, path: str) -> None:
     store_fetched(db, path, ())
 
 
-def store_fetched(db: Database, path: str, texts: Sequence[FetchedText]) -> bool:
-    """Replace the texts that a conversation read; return whether any is new. Unchanged ones at the beginning stay."""
+def store_fetched(db: Database, path: str, texts: Sequence[FetchedText]) -> None:
+    """Replace the texts that a conversation read; unchanged ones at the beginning stay."""
     old = db.execute("SELECT id, digest FROM fetched WHERE path = ? ORDER BY id", (path,)).fetchall()
     digests = list(map(_digest, texts))
     same = 0
@@ -110,7 +111,6 @@ def store_fetched(db: Database, path: str, texts: Sequence[FetchedText]) -> bool
             for text, digest in zip(texts[same:], digests[same:], strict=True)
         ),
     )
-    return same < len(texts)
 
 
 def load_fetched(db: Database, text: str, condition: str, values: dict[str, object]) -> list[FetchedText]:

@@ -385,10 +385,11 @@ def _write(db: Database, draft: _Draft, release: Release) -> IndexChange | None:
     if draft.chunks is None:
         touch_file(db, row)
         return None
-    before = load_lines(db, row.path)
+    is_conversation = bool(file.line_map or file.facts.program)
+    before = [] if is_conversation else load_lines(db, row.path)  # a long conversation grows line by line
     published = publish_file(db, row, draft.chunks, row.indexed_at)
     store_annotations(db, row.path, draft.entries, find_fact_days(file.text, row.path))
-    if file.line_map or file.facts.program:
+    if is_conversation:
         last_from = file.resets[-1].first_line if file.resets else 1
         work, facts = file.work or (), file.facts
         if work:

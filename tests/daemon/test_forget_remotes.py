@@ -101,7 +101,6 @@ def test_machine_that_was_away_comes_back_with_the_note_and_forgets_it() -> None
 
 
 @pytest.mark.long
-@pytest.mark.timeout(600)
 def test_forget_is_finished_whatever_is_killed() -> None:
     chance = random.Random(48)
     with forgetful_machines(2) as ((laptop, server), hub):

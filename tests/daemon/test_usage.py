@@ -152,7 +152,7 @@ def test_entries_of_a_removed_agent_are_deleted(home: StateHome) -> None:
         assert client.usage().recalls == 2
         home.configure(agents_config(home.state))
 
-        wait_until(lambda: b"heron" not in log_file(home).read_bytes())
+        wait_until(lambda: log_file(home).exists() and b"heron" not in log_file(home).read_bytes())
 
         assert [row.path for row in client.usage().often] == ["MEMORY.md"]
 

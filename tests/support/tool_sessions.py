@@ -91,9 +91,8 @@ class ToolSession:
         """Add a file that the user named with `@` in a prompt."""
         content = {"type": "text", "file": _file(path, text)}
         name = path.rpartition("/")[2]
-        self._file.attachment(
-            "file", filename=path, content=content, displayPath=name, timestamp=self._stamp()
-        )
+        attachment = {"type": "file", "filename": path, "content": content, "displayPath": name}
+        self._file.record("attachment", attachment=attachment, timestamp=self._stamp())
 
     def write(self, path: str, text: str) -> None:
         """Add a file that the agent wrote."""
